@@ -1,0 +1,131 @@
+"""Frozen records <-> TOML <-> `--set dotted.key=value`. Knows no record of its own."""
+
+import difflib
+import json
+import tomllib
+import types
+import typing
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from saccade.errors import WrongUse
+
+Table = dict[str, Any]
+
+
+class Record(BaseModel):
+    """A frozen record; the line under a field is its help text, an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any], *, where: str) -> Self:
+        """Build the record from a plain table; `where` names the table in error messages."""
+        try:
+            return cls.model_validate(table)
+        except ValidationError as error:
+            raise WrongUse(f"{where}: {_first_problem(cls, error)}") from None
+
+    def table(self) -> Table:
+        """The record as plain values, the form that goes to TOML and JSON."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+def read_toml(path: Path) -> Table:
+    """The table of a TOML file; a syntax error says where it is."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise WrongUse(f"{path}: not valid TOML: {error}") from None
+
+
+def override(table: Table, settings: Iterable[str]) -> Table:
+    """A copy of the table with every `dotted.key=value` put in.
+
+    The value is read as TOML where it can be and as text otherwise. Choosing another `kind` drops
+    the old kind's keys, which mean nothing to the new one.
+    """
+    result: Table = json.loads(json.dumps(table))
+    for setting in settings:
+        dotted, equals, text = setting.partition("=")
+        if not equals or not dotted.strip():
+            raise WrongUse(f"--set {setting!r}: write it as key=value, such as train.steps=2000")
+        *parents, last = dotted.strip().split(".")
+        inner = result
+        for parent in parents:
+            inner = inner.setdefault(parent, {})
+            if not isinstance(inner, dict):
+                raise WrongUse(f"--set {setting!r}: {parent} is a value, not a table")
+        value = _value(text.strip())
+        if last == "kind" and inner.get("kind") != value:
+            inner.clear()
+        inner[last] = value
+    return result
+
+
+def to_toml(table: Table) -> str:
+    """The table as TOML text that `read_toml` gives back unchanged."""
+    return "\n".join(_lines(table, ())).strip() + "\n"
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _lines(table: Table, path: tuple[str, ...]) -> Iterator[str]:
+    if path:
+        yield f"[{'.'.join(path)}]"
+    for key, value in table.items():
+        if not isinstance(value, dict):
+            yield f"{key} = {_literal(value)}"
+    yield ""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _lines(value, (*path, key))
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_literal(item) for item in value)}]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)
+
+
+def _first_problem(record: type[BaseModel], error: ValidationError) -> str:
+    problems = error.errors()
+    # An unknown key is usually the cause of a missing one: name it first.
+    problem = next((p for p in problems if p["type"] == "extra_forbidden"), problems[0])
+    known = list(_known_keys(record))
+    # pydantic puts the chosen kind of a union into the location; people do not write it.
+    parts = [str(part) for part in problem["loc"]]
+    names = {name for key in known for name in key.split(".")}
+    dotted = ".".join([part for part in parts[:-1] if part in names] + parts[-1:])
+    if problem["type"] != "extra_forbidden":
+        given = "" if problem["type"] == "missing" else f", not {problem['input']!r}"
+        message = problem["msg"].removeprefix("Value error, ")
+        return f"{dotted or 'recipe'}: {message[:1].lower() + message[1:]}{given[:80]}"
+    nearest = difflib.get_close_matches(dotted, known, n=1, cutoff=0.0)
+    hint = f"; did you mean {nearest[0]}?" if nearest else ""
+    return f"unknown key {dotted}{hint}"
+
+
+def _known_keys(record: type[BaseModel], path: str = "") -> Iterator[str]:
+    for name, field in record.model_fields.items():
+        yield path + name
+        for inner in _records_in(field.annotation):
+            yield from _known_keys(inner, f"{path}{name}.")
+
+
+def _records_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    elif isinstance(annotation, types.UnionType) or typing.get_origin(annotation) is not None:
+        for inner in typing.get_args(annotation):
+            yield from _records_in(inner)

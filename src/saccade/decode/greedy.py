@@ -1,0 +1,64 @@
+"""One token at a time, one text per source: the likeliest token, or one drawn by a chooser."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from saccade.decode.filters import forbid
+from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, length_penalty
+from saccade.models.contract import Decoder, Memory
+from saccade.tokens.bpe import END
+
+Choose = Callable[[Tensor, list[int]], Tensor]
+"""Logits [B, V] of the next token, and which input each row belongs to -> tokens [B]."""
+
+
+def likeliest(logits_BV: Tensor, inputs: list[int]) -> Tensor:
+    return logits_BV.argmax(dim=-1)
+
+
+@dataclass
+class _Text:
+    tokens: list[int] = field(default_factory=list)
+    logprob: float = 0.0
+    written: int = 0
+    finished: bool = False
+
+
+def greedy(
+    decoder: Decoder,
+    memory: Memory | None,
+    *,
+    prefixes: Sequence[Sequence[int]],
+    limits: Sequence[int],
+    alpha: float = 0.0,
+    choose: Choose = likeliest,
+) -> list[Hypothesis]:
+    """Write each text to its end mark or its own limit of tokens; texts that are done leave the batch."""
+    texts = [_Text(list(prefix)) for prefix in prefixes]
+    logits_BV, state, _ = begin(decoder, memory, prefixes, rows=1)
+    active = list(range(len(texts)))
+    while True:
+        logits_BV = forbid(logits_BV, NEVER_WRITTEN)
+        tokens_B = choose(logits_BV, active)
+        logprobs_B = logits_BV.log_softmax(dim=-1).gather(1, tokens_B[:, None])[:, 0]
+        going = []
+        for row, (token, logprob) in enumerate(zip(tokens_B.tolist(), logprobs_B.tolist(), strict=True)):
+            text = texts[active[row]]
+            text.logprob += logprob
+            text.written += 1
+            text.finished = token == END
+            if not text.finished:
+                text.tokens.append(token)
+                if text.written < limits[active[row]]:
+                    going.append(row)
+        if not going:
+            break
+        if len(going) < len(active):
+            rows = torch.tensor(going, device=tokens_B.device)
+            state, tokens_B = state.reorder(rows), tokens_B[rows]
+            active = [active[row] for row in going]
+        logits_BV, state = decoder.step(tokens_B, state)
+    return [Hypothesis(t.tokens, t.logprob, t.logprob / length_penalty(t.written, alpha), t.finished) for t in texts]

@@ -1,0 +1,47 @@
+"""What a search returns, and how it begins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from saccade.models.contract import Decoder, Memory, State
+from saccade.tokens.bpe import BEGIN, PAD
+
+NEVER_WRITTEN = (PAD, BEGIN)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One text a decoder wrote."""
+
+    tokens: list[int]
+    """Prefix included, begin and end marks left out."""
+    logprob: float
+    """Natural log of its probability: the sum over the tokens written after the prefix, the end mark included."""
+    score: float
+    """The log-probability with the length penalty: what hypotheses are ranked by."""
+    finished: bool
+    """False when the length limit cut it off."""
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    """((5 + n) / 6)^α, so that long texts are not ranked last only for being long (Wu et al. 2016, 7)."""
+    return float(((5 + length) / 6) ** alpha)
+
+
+def begin(
+    decoder: Decoder, memory: Memory | None, prefixes: Sequence[Sequence[int]], rows: int
+) -> tuple[Tensor, State, Tensor]:
+    """Write every prefix, `rows` times each; the logits [B, V] that follow, the state, the prefix lengths [B]."""
+    texts = [[BEGIN, *prefix] for prefix in prefixes for _ in range(rows)]
+    lengths_B = torch.tensor([len(text) for text in texts])
+    longest = int(lengths_B.max())
+    tokens_BT = torch.tensor([text + [PAD] * (longest - len(text)) for text in texts])
+    state = decoder.start(memory, rows if memory is not None else len(texts))
+    device = state.device
+    tokens_BT, lengths_B = tokens_BT.to(device), lengths_B.to(device)
+    logits_BTV, state = decoder.extend(tokens_BT, lengths_B, state)
+    last_BV = logits_BTV[torch.arange(len(texts), device=device), lengths_B - 1]
+    return last_BV, state, lengths_B - 1

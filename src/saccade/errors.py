@@ -1,0 +1,13 @@
+"""The two ways a command may fail because of what it was given; everything else is a defect."""
+
+
+class UserError(Exception):
+    """What was wrong, with the numbers, and what to do next, in one line. Exit code 1."""
+
+    exit_code = 1
+
+
+class WrongUse(UserError):
+    """A command, key or value that cannot be meant. Exit code 2."""
+
+    exit_code = 2

@@ -1,0 +1,1 @@
+"""How good it is: metrics as pure functions of outputs and references."""

@@ -1,0 +1,46 @@
+"""Scores of translations, by sacrebleu, each with its signature and a bootstrap interval."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from sacrebleu.metrics.base import Metric
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+
+
+@dataclass(frozen=True)
+class Score:
+    """A figure that can be compared: value, interval, and exactly how it was computed."""
+
+    name: str
+    value: float
+    interval: float | None
+    """Half of the 95 % bootstrap interval."""
+    signature: str
+
+    def __str__(self) -> str:
+        spread = "" if self.interval is None else f" ± {self.interval:.2f}"
+        return f"{self.name} {self.value:.2f}{spread}   {self.signature}"
+
+
+References = Sequence[Sequence[str]]
+"""Every output's accepted translations, one or more."""
+
+
+def bleu(outputs: Sequence[str], references: References, *, lowercase: bool = False, bootstrap: int = 0) -> Score:
+    """Corpus BLEU, tokenised with 13a."""
+    return _score(BLEU(lowercase=lowercase, tokenize="13a"), outputs, references, bootstrap)
+
+
+def chrf(outputs: Sequence[str], references: References, *, lowercase: bool = False, bootstrap: int = 0) -> Score:
+    """Corpus chrF2."""
+    return _score(CHRF(lowercase=lowercase), outputs, references, bootstrap)
+
+
+def _score(metric: Metric, outputs: Sequence[str], references: References, bootstrap: int) -> Score:
+    # sacrebleu wants the first references of all, then the second of all, …; None where there is no more.
+    columns = [list(column) for column in zip_longest(*references)]
+    result = metric.corpus_score(list(outputs), columns, n_bootstrap=max(bootstrap, 1))  # type: ignore[arg-type]
+    interval = float(result._ci) if bootstrap > 1 else None
+    return Score(result.name, float(result.score), interval, str(metric.get_signature()))

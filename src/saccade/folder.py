@@ -1,0 +1,149 @@
+"""The model folder: config.json, model.safetensors, tokenizer.json, and the card README.md.
+
+A model folder is data. Loading one runs no code from it, and nothing is believed before it is
+checked: format version, SHA-256 digests, the names and shapes of all tensors.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from saccade.errors import UserError
+
+FORMAT = 1
+LARGEST_JSON = 64 * 2**20
+Storage = Literal["float32", "float16", "int8"]
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """The content of a model folder, read and checked."""
+
+    path: Path
+    config: dict[str, Any]
+    """Everything config.json says but its own bookkeeping: task, model, search, …"""
+    tokenizer: str
+    weights: dict[str, Tensor]
+
+
+def write_folder(
+    path: Path, config: dict[str, Any], model: nn.Module, tokenizer: str, card: str, *, storage: Storage
+) -> None:
+    """Write all four files, each aside first, config.json last: a folder with a config is whole."""
+    stored = {}
+    for name, weight in model.named_parameters():
+        stored |= _narrow(name, weight.detach(), storage)
+    files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode(), "README.md": card.encode()}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != "README.md"}
+    head = {"format": FORMAT, "storage": storage, "sha256": digests}
+    files["config.json"] = (json.dumps(head | config, indent=2, ensure_ascii=False) + "\n").encode()
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        for name, content in files.items():
+            aside = path / f".writing-{name}"
+            with aside.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.rename(path / name)
+    except OSError as error:
+        raise UserError(f"could not write the model folder {path}: {error.strerror or error}") from None
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """config.json alone, checked as far as it goes."""
+    file = path / "config.json"
+    if not path.is_dir():
+        raise UserError(f"{path}: no such model folder")
+    if not file.exists():
+        raise UserError(f"{path}: not a model folder: it has no config.json{_unfinished(path)}")
+    try:
+        config = json.loads(_content(file, LARGEST_JSON))
+    except (ValueError, RecursionError):
+        raise UserError(f"{file}: not valid JSON") from None
+    if not isinstance(config, dict) or not isinstance(config.get("format"), int):
+        raise UserError(f"{file}: not a Saccade model: it states no format")
+    if config["format"] > FORMAT:
+        raise UserError(f"{file}: format {config['format']}, but this version reads up to {FORMAT}; update Saccade")
+    for key, kind in (("task", str), ("storage", str), ("sha256", dict), ("model", dict)):
+        if not isinstance(config.get(key), kind):
+            raise UserError(f"{file}: {key} is missing or not a {kind.__name__}")
+    return config
+
+
+def read_folder(path: Path) -> ModelFolder:
+    """Everything in the folder, its digests checked and its weights widened to float32."""
+    config = read_config(path)
+    digests = config["sha256"]
+    contents = {}
+    for name in ("model.safetensors", "tokenizer.json"):
+        content = _content(path / name, None if name.endswith("safetensors") else LARGEST_JSON)
+        if hashlib.sha256(content).hexdigest() != digests.get(name):
+            raise UserError(f"{path / name}: damaged: its SHA-256 is not the one in config.json")
+        contents[name] = content
+    try:
+        tokenizer = contents["tokenizer.json"].decode("utf-8")
+        stored = load_tensors(contents["model.safetensors"])
+    except (SafetensorError, UnicodeDecodeError, KeyError) as error:
+        raise UserError(f"{path}: cannot be read: {error}") from None
+    return ModelFolder(path, config, tokenizer, _widen(stored))
+
+
+def fill(model: nn.Module, folder: ModelFolder) -> None:
+    """Give a model, sketched on the meta device or real, the folder's weights; every name and shape must fit."""
+    expected = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
+    found = {name: tuple(weight.shape) for name, weight in folder.weights.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise UserError(
+                f"{folder.path}: weights and config.json disagree: {name} is {found.get(name, 'missing')}, "
+                f"the config asks {expected.get(name, 'no such tensor')}"
+            )
+    if not all(bool(torch.isfinite(weight).all()) for weight in folder.weights.values()):
+        raise UserError(f"{folder.path}: the weights hold NaN or infinite numbers")
+    for name, parameter in model.named_parameters():
+        # Swapped in place, so that tied parameters stay one.
+        torch.utils.swap_tensors(parameter, nn.Parameter(folder.weights[name]))
+
+
+def _narrow(name: str, weight: Tensor, storage: str) -> dict[str, Tensor]:
+    """A tensor as it is stored. int8 is a storage format: each row has its own scale."""
+    if storage == "int8" and weight.ndim == 2:
+        scale = weight.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / 127
+        return {name: (weight / scale).round().to(torch.int8), f"{name}.scale": scale}
+    dtype = torch.float16 if storage != "float32" else torch.float32
+    return {name: weight.to(dtype).contiguous()}
+
+
+def _widen(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    weights = {}
+    for name, tensor in stored.items():
+        if name.endswith(".scale") and name.removesuffix(".scale") in stored:
+            continue
+        wide = tensor.to(torch.float32)
+        scale = stored.get(f"{name}.scale")
+        weights[name] = wide if scale is None else wide * scale.to(torch.float32)
+    return weights
+
+
+def _content(file: Path, limit: int | None) -> bytes:
+    try:
+        size = file.stat().st_size
+        if limit is not None and size > limit:
+            raise UserError(f"{file}: {size:,} bytes; at most {limit:,} are read")
+        return file.read_bytes()
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror or error}") from None
+
+
+def _unfinished(path: Path) -> str:
+    return f"; its training is not finished: saccade resume {path}" if (path / "recipe.toml").exists() else ""

@@ -1,0 +1,94 @@
+"""What every encoder and decoder promises, so that any encoder goes with any decoder and search is written once."""
+
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What an encoder leaves behind for a decoder to look at."""
+
+    states_MSD: Tensor
+    mask_MS: Tensor | None = None
+    """True where there is something; None when every position is real."""
+    final: Tensor | None = None
+    """What a recurrent decoder starts from."""
+    grid: tuple[int, int] | None = None
+    """Height and width, where the positions are those of a picture."""
+
+
+class State(Protocol):
+    """What a decoder remembers of what it has written, one row per text under way.
+
+    A state is consumed by the call it is passed to; go on with the one that comes back.
+    """
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+    def reorder(self, rows: Tensor) -> Self:
+        """Row i of the result is row rows[i]. Rows that share a memory stay together: the rows of one
+        memory come from rows of one memory."""
+        ...
+
+    def join(self, other: Self) -> Self:
+        """The rows of both."""
+        ...
+
+
+class Encoder(nn.Module):
+    """Reads X. `width` is the width of its states."""
+
+    width: int
+
+    def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
+        raise NotImplementedError
+
+    def flops(self, source: int) -> float:
+        """Floating-point operations of one forward pass over `source` tokens, in weight matrices."""
+        raise NotImplementedError
+
+
+class Decoder(nn.Module):
+    """Writes Y.
+
+    `forward` is teacher forced; `start`, `extend` and `step` write token by token and give the
+    same logits. Rows are grouped by memory: with K rows each, rows 0…K-1 look at the first.
+    """
+
+    def forward(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
+        """Logits [B, T, V] of the token that follows each position."""
+        return self.logits(self.features(tokens_BT, memory))
+
+    def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
+        """[B, T, D]: what `logits` reads; apart from it, so that a loss can leave out padding first."""
+        raise NotImplementedError
+
+    def logits(self, features: Tensor) -> Tensor:
+        """[..., D] -> [..., V]"""
+        raise NotImplementedError
+
+    def start(self, memory: Memory | None, rows: int = 1) -> State:
+        """A state that has written nothing, with `rows` rows per memory."""
+        raise NotImplementedError
+
+    def extend(self, tokens_BT: Tensor, lengths_B: Tensor, state: State) -> tuple[Tensor, State]:
+        """Write row b's first lengths_B[b] tokens; logits [B, T, V], past a row's length meaningless."""
+        raise NotImplementedError
+
+    def step(self, tokens_B: Tensor, state: State) -> tuple[Tensor, State]:
+        """Write one token in every row; logits [B, V] of the next."""
+        raise NotImplementedError
+
+    def flops(self, source: int, target: int) -> float:
+        """Floating-point operations of one forward pass in weight matrices, output layer included."""
+        raise NotImplementedError

@@ -1,0 +1,270 @@
+"""The Transformer's two stacks (Vaswani et al. 2017): an encoder that sees all, a decoder that sees its past."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from saccade.config import Record
+from saccade.models.contract import Decoder, Encoder, Memory, State
+from saccade.nn.block import Block, KeysValues
+from saccade.nn.cache import KeyValueCache
+from saccade.nn.embed import Embedding
+from saccade.nn.feedforward import FeedForward
+from saccade.nn.masks import Causal, Keys, Mask
+from saccade.nn.multihead import CrossAttention, SelfAttention
+from saccade.nn.norms import PostNorm, PreNorm
+from saccade.nn.positions import PositionsConfig, SinusoidalConfig
+
+NORMS = {"pre": PreNorm, "post": PostNorm}
+
+
+class StackConfig(Record):
+    """A stack of Transformer blocks."""
+
+    kind: Literal["transformer"] = "transformer"
+    layers: int = Field(3, ge=1, le=1000)
+    """Blocks, one after the other."""
+    width: int = Field(256, ge=2, le=65536)
+    """Size of the vectors between blocks (d_model)."""
+    heads: int = Field(4, ge=1, le=1024)
+    """Attentions side by side; they share the width."""
+    hidden: int = Field(1024, ge=1, le=1_048_576)
+    """Inner width of the feed-forward network."""
+    activation: Literal["relu", "gelu"] = "relu"
+    """What stands between its two matrices."""
+    norm: Literal["pre", "post"] = "pre"
+    """Layer norm before each sub-layer, or after each sum as in the paper."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """Share of each sub-layer's output, and of the embedding, dropped in training."""
+    positions: PositionsConfig = SinusoidalConfig()
+    """How a token knows where it stands."""
+    combine: Literal["add", "concatenate"] = "add"
+    """Positions added to the token's vector, or put beside it in half of the channels."""
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> "StackConfig":
+        if self.width % self.heads:
+            raise ValueError(f"width {self.width} does not divide into {self.heads} heads")
+        if self.positions.kind == "sinusoidal" and self.width % (4 if self.combine == "concatenate" else 2):
+            raise ValueError(f"sinusoidal positions need an even width, not {self.width}")
+        return self
+
+
+def build_embedding(config: StackConfig, vocabulary: int) -> Embedding:
+    return Embedding(
+        vocabulary,
+        config.width,
+        config.positions,
+        concatenate=config.combine == "concatenate",
+        dropout=config.dropout,
+    )
+
+
+class TransformerEncoder(Encoder):
+    """Every token looks at every token of its own text."""
+
+    def __init__(self, config: StackConfig, embed: Embedding) -> None:
+        super().__init__()
+        self.width = config.width
+        self.embed = embed
+        self.blocks = _blocks(config, memory_width=None)
+        self.norm = _final_norm(config)
+
+    def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
+        x = self.embed(source_MS)
+        mask = None if mask_MS is None else Keys(mask_MS)
+        for block in self.blocks:
+            x = block(x, mask)
+        return Memory(self.norm(x), mask_MS)
+
+    def flops(self, source: int) -> float:
+        return 2.0 * source * _matrix_weights(self.blocks)
+
+
+@dataclass(frozen=True)
+class TransformerState(State):
+    """Cached keys and values of what was written, and the memory's, projected once per memory."""
+
+    caches: list[KeyValueCache]
+    memories: list[KeysValues]
+    memory_mask: Keys | None
+    lengths_B: Tensor
+    """How much each row has written."""
+    longest: int
+    """The largest of the lengths, known without reading the tensor back."""
+    even: bool
+    """All rows have the same length: no mask is needed to step."""
+
+    @property
+    def rows(self) -> int:
+        return self.lengths_B.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        return self.lengths_B.device
+
+    @property
+    def nbytes(self) -> int:
+        return sum(c.nbytes for c in self.caches) + sum(k.nbytes + v.nbytes for k, v in self.memories)
+
+    def reorder(self, rows: Tensor) -> "TransformerState":
+        caches = [cache.reorder(rows, self.longest) for cache in self.caches]
+        lengths_B = self.lengths_B.index_select(0, rows)
+        after = replace(self, caches=caches, lengths_B=lengths_B)
+        if not self.memories:
+            return after
+        count = self.memories[0][0].shape[0]
+        share = self.rows // count
+        kept = rows[::share] // share
+        # Beams usually change places within their sentence: then the memories stay as they are.
+        if torch.equal(kept, torch.arange(count, device=kept.device)):
+            return after
+        memories = [(k.index_select(0, kept), v.index_select(0, kept)) for k, v in self.memories]
+        memory_mask = Keys(self.memory_mask.keys_BS.index_select(0, kept)) if self.memory_mask else None
+        return replace(after, memories=memories, memory_mask=memory_mask)
+
+    def join(self, other: "TransformerState") -> "TransformerState":
+        longest = max(self.longest, other.longest)
+        memories, memory_mask = _join_memories(self, other)
+        return TransformerState(
+            caches=[mine.join(theirs, longest) for mine, theirs in zip(self.caches, other.caches, strict=True)],
+            memories=memories,
+            memory_mask=memory_mask,
+            lengths_B=torch.cat([self.lengths_B, other.lengths_B]),
+            longest=longest,
+            even=self.even and other.even and self.longest == other.longest,
+        )
+
+
+class TransformerDecoder(Decoder):
+    """Every token looks at itself and its past, then at the memory, if there is one."""
+
+    def __init__(self, config: StackConfig, embed: Embedding, head: nn.Linear, memory_width: int | None) -> None:
+        super().__init__()
+        self.embed = embed
+        self.blocks = _blocks(config, memory_width)
+        self.norm = _final_norm(config)
+        self.head = head
+
+    def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
+        x = self.embed(tokens_BT)
+        memory_mask = _memory_mask(memory)
+        # Padding stands at the end, where no real token looks: causal is all the mask needed.
+        for block in self.blocks:
+            keys_values = block.cross_attention.keys_values(memory.states_MSD) if memory else None
+            x = block(x, Causal(), memory=keys_values, memory_mask=memory_mask)
+        features: Tensor = self.norm(x)
+        return features
+
+    def logits(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.head(features)
+        return logits
+
+    def start(self, memory: Memory | None, rows: int = 1) -> TransformerState:
+        memories = [b.cross_attention.keys_values(memory.states_MSD) for b in self.blocks] if memory else []
+        count = (memory.states_MSD.shape[0] if memory else 1) * rows
+        return TransformerState(
+            caches=[KeyValueCache() for _ in self.blocks],
+            memories=memories,
+            memory_mask=_memory_mask(memory),
+            lengths_B=torch.zeros(count, dtype=torch.long, device=self.head.weight.device),
+            longest=0,
+            even=True,
+        )
+
+    def extend(self, tokens_BT: Tensor, lengths_B: Tensor, state: State) -> tuple[Tensor, TransformerState]:
+        assert isinstance(state, TransformerState)
+        count = tokens_BT.shape[1]
+        logits_BTV = self._write(tokens_BT, state)
+        lengths_B = state.lengths_B + lengths_B
+        even = state.even and bool((lengths_B == state.longest + count).all())
+        longest = state.longest + count if even else int(lengths_B.max())
+        return logits_BTV, replace(state, lengths_B=lengths_B, longest=longest, even=even)
+
+    def step(self, tokens_B: Tensor, state: State) -> tuple[Tensor, TransformerState]:
+        assert isinstance(state, TransformerState)
+        logits_B1V = self._write(tokens_B[:, None], state)
+        return logits_B1V[:, 0], replace(state, lengths_B=state.lengths_B + 1, longest=state.longest + 1)
+
+    def flops(self, source: int, target: int) -> float:
+        from_memory = sum(block.cross_attention.project.weight.numel() for block in self.blocks if block.cross_attention)
+        per_target = _matrix_weights(self.blocks) - from_memory + self.head.weight.numel()
+        return 2.0 * (source * from_memory + target * per_target)
+
+    def _write(self, tokens_BT: Tensor, state: TransformerState) -> Tensor:
+        count = tokens_BT.shape[1]
+        used = state.longest + count
+        # Rows of one length share a slice of the cache; otherwise each row writes at its own place. What a
+        # row writes past its own length is hidden by the causal mask and overwritten by what comes next.
+        start = state.longest if state.even else state.lengths_B
+        mask = _past(state, count)
+        x = self.embed(tokens_BT, start, last=used - 1)
+        for number, block in enumerate(self.blocks):
+            keys_values = state.memories[number] if state.memories else None
+            x = block(
+                x,
+                mask,
+                memory=keys_values,
+                memory_mask=state.memory_mask,
+                cache=state.caches[number],
+                start=start,
+                used=used,
+            )
+        return self.logits(self.norm(x))
+
+
+def _past(state: TransformerState, count: int) -> Mask | None:
+    if state.even and count == 1:
+        return None
+    if state.longest == 0:
+        return Causal()
+    return Causal(state.lengths_B)
+
+
+def _blocks(config: StackConfig, memory_width: int | None) -> nn.ModuleList:
+    residual = partial(NORMS[config.norm], config.width, config.dropout)
+    blocks = nn.ModuleList()
+    for _ in range(config.layers):
+        cross = CrossAttention(config.width, config.heads, memory_width) if memory_width else None
+        feedforward = FeedForward(config.width, config.hidden, config.activation)
+        blocks.append(Block(SelfAttention(config.width, config.heads), feedforward, residual, cross))
+    for module in blocks.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.xavier_uniform_(module.weight)
+            nn.init.zeros_(module.bias)
+    return blocks
+
+
+def _final_norm(config: StackConfig) -> nn.Module:
+    """Pre-norm leaves the sum of all blocks unnormalised; one norm more closes the stack."""
+    return nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
+
+
+def _memory_mask(memory: Memory | None) -> Keys | None:
+    return Keys(memory.mask_MS) if memory is not None and memory.mask_MS is not None else None
+
+
+def _matrix_weights(module: nn.Module) -> int:
+    return sum(weight.numel() for weight in module.parameters() if weight.ndim == 2)
+
+
+def _join_memories(one: TransformerState, other: TransformerState) -> tuple[list[KeysValues], Keys | None]:
+    if not one.memories:
+        return [], None
+    masks, sources = [], [state.memories[0][0].shape[2] for state in (one, other)]
+    width = max(sources)
+    for state, source in zip((one, other), sources, strict=True):
+        keys = state.memories[0][0]
+        mask = state.memory_mask.keys_BS if state.memory_mask else keys.new_ones(keys.shape[0], source, dtype=torch.bool)
+        masks.append(nn.functional.pad(mask, (0, width - source)))
+    pairs = zip(one.memories, other.memories, strict=True)
+    memories = [(_stack(k, other_k, width), _stack(v, other_v, width)) for (k, v), (other_k, other_v) in pairs]
+    return memories, Keys(torch.cat(masks))
+
+
+def _stack(one_MNSH: Tensor, other_MNSH: Tensor, width: int) -> Tensor:
+    return torch.cat([nn.functional.pad(part, (0, 0, 0, width - part.shape[2])) for part in (one_MNSH, other_MNSH)])

@@ -1,0 +1,36 @@
+"""Token ids to vectors that know what they are and where they stand."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from saccade.nn.positions import PositionsConfig, build_positions
+
+
+class Embedding(nn.Module):
+    """Token vectors, scaled by √d (Vaswani et al. 2017, 3.4), with positions added or concatenated."""
+
+    def __init__(
+        self, vocabulary: int, width: int, positions: PositionsConfig, *, concatenate: bool, dropout: float
+    ) -> None:
+        super().__init__()
+        # Concatenated, half of the channels say what and half say where.
+        part = width // 2 if concatenate and positions.kind != "none" else width
+        self.tokens = nn.Embedding(vocabulary, part)
+        nn.init.normal_(self.tokens.weight, std=part**-0.5)
+        self.positions = build_positions(positions, width - part or width)
+        self.concatenate = concatenate
+        self.scale = math.sqrt(part)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, tokens_BT: Tensor, start: int | Tensor = 0, last: int | None = None) -> Tensor:
+        """`start` is the position of each row's first token, `last` the highest position of any (known, not read back)."""
+        x: Tensor = self.tokens(tokens_BT) * self.scale
+        if self.positions is not None:
+            position_T = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
+            at = position_T + (start if isinstance(start, int) else start[:, None])
+            where = self.positions(at, tokens_BT.shape[1] - 1 if last is None else last)
+            x = torch.cat([x, where.expand(*x.shape[:2], -1)], dim=-1) if self.concatenate else x + where
+        result: Tensor = self.dropout(x)
+        return result

@@ -1,0 +1,77 @@
+"""Multi-head attention: several small attentions side by side (Vaswani et al. 2017, 3.2.2)."""
+
+from torch import Tensor, nn
+
+from saccade.nn.attention import attend
+from saccade.nn.cache import KeyValueCache
+from saccade.nn.masks import Mask
+
+
+class SelfAttention(nn.Module):
+    """One query per input: a sequence looks at itself, or at its own past in a cache."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = _check(width, heads)
+        # One matrix for queries, keys and values: one large product is faster than three.
+        self.project = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+
+    def forward(
+        self,
+        x_BTD: Tensor,
+        mask: Mask | None = None,
+        *,
+        cache: KeyValueCache | None = None,
+        start: int | Tensor = 0,
+        used: int = 0,
+    ) -> Tensor:
+        q, k, v = (_split(part, self.heads) for part in self.project(x_BTD).chunk(3, dim=-1))
+        if cache is not None:
+            k, v = cache.append(k, v, start, used)
+        out: Tensor = self.out(_merge(attend(self, q, k, v, mask=mask)))
+        return out
+
+
+class CrossAttention(nn.Module):
+    """A decoder's queries look at an encoder's memory.
+
+    Keys and values are projected once per memory. Several rows may share one (the beams of a
+    sentence): they are then simply more queries to the same keys.
+    """
+
+    def __init__(self, width: int, heads: int, memory_width: int) -> None:
+        super().__init__()
+        self.heads = _check(width, heads)
+        self.query = nn.Linear(width, width)
+        self.project = nn.Linear(memory_width, 2 * width)
+        self.out = nn.Linear(width, width)
+
+    def keys_values(self, states_MSD: Tensor) -> tuple[Tensor, Tensor]:
+        k, v = (_split(part, self.heads) for part in self.project(states_MSD).chunk(2, dim=-1))
+        return k, v
+
+    def forward(self, x_BTD: Tensor, keys_values: tuple[Tensor, Tensor], mask: Mask | None = None) -> Tensor:
+        k, v = keys_values
+        rows, length, width = x_BTD.shape
+        memories = k.shape[0]
+        q = _split(self.query(x_BTD).view(memories, rows // memories * length, width), self.heads)
+        context = _merge(attend(self, q, k, v, mask=mask)).view(rows, length, width)
+        out: Tensor = self.out(context)
+        return out
+
+
+def _check(width: int, heads: int) -> int:
+    if width % heads:
+        raise ValueError(f"width {width} does not divide into {heads} heads")
+    return heads
+
+
+def _split(x_BTD: Tensor, heads: int) -> Tensor:
+    """[B, T, D] -> [B, N, T, H]"""
+    return x_BTD.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def _merge(x_BNTH: Tensor) -> Tensor:
+    """[B, N, T, H] -> [B, T, D]: the heads concatenated; `out` then mixes them (W^O)."""
+    return x_BNTH.transpose(1, 2).flatten(2)

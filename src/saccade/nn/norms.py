@@ -1,0 +1,26 @@
+"""Where the norm stands in a residual connection: before the sub-layer or after the sum."""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+
+class PostNorm(nn.Module):
+    """norm(x + dropout(f(x))): as in the paper (Vaswani et al. 2017, 3.1 and 5.4). Deep stacks need warm-up."""
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        result: Tensor = self.norm(x + self.dropout(sublayer(x)))
+        return result
+
+
+class PreNorm(PostNorm):
+    """x + dropout(f(norm(x))): an unbroken path from input to output (GPT-2; Xiong et al. 2020)."""
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        result: Tensor = x + self.dropout(sublayer(self.norm(x)))
+        return result

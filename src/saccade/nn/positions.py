@@ -1,0 +1,92 @@
+"""Where a token stands: positional encodings as objects. Without one, attention sees a bag of words.
+
+Each maps integer positions [...] to vectors [..., width]. `embed.py` adds or concatenates them.
+"""
+
+import math
+from typing import Annotated, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from saccade.config import Record
+
+
+class SinusoidalConfig(Record):
+    kind: Literal["sinusoidal"] = "sinusoidal"
+    layout: Literal["interleaved", "halves"] = "interleaved"
+    """interleaved: sine and cosine alternate, as in the paper; halves: all sines, then all cosines."""
+
+
+class LearnedConfig(Record):
+    kind: Literal["learned"] = "learned"
+    length: int = Field(512, ge=1, le=1_000_000)
+    """Positions that have a vector; longer input is an error."""
+
+
+class NoPositionsConfig(Record):
+    kind: Literal["none"] = "none"
+
+
+PositionsConfig = Annotated[SinusoidalConfig | LearnedConfig | NoPositionsConfig, Field(discriminator="kind")]
+
+
+class Sinusoidal(nn.Module):
+    """PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(same) (Vaswani et al. 2017, 3.5).
+
+    The two layouts hold the same numbers in another order of channels.
+    """
+
+    table: Tensor
+    ready = 512
+
+    def __init__(self, width: int, layout: str = "interleaved") -> None:
+        super().__init__()
+        if width % 2:
+            raise ValueError(f"sinusoidal positions need an even width, not {width}")
+        self.width, self.layout = width, layout
+        # The first rows are computed once; they are not weights and are not saved. Counting in numpy makes
+        # them real numbers even where the model is only sketched (on the meta device) and then filled from a file.
+        ready = torch.from_numpy(np.arange(self.ready))
+        self.register_buffer("table", self._encode(ready), persistent=False)
+
+    def forward(self, positions: Tensor, last: int) -> Tensor:
+        if last < self.ready:
+            return self.table[positions]
+        return self._encode(positions)
+
+    def _encode(self, positions: Tensor) -> Tensor:
+        rates = torch.exp(torch.arange(0, self.width, 2, device=positions.device) * (-math.log(10_000.0) / self.width))
+        angles = positions.unsqueeze(-1) * rates
+        if self.layout == "halves":
+            return torch.cat([angles.sin(), angles.cos()], dim=-1)
+        return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
+
+
+class Learned(nn.Module):
+    """A vector per position, learnt like a word's (BERT, GPT)."""
+
+    def __init__(self, width: int, length: int) -> None:
+        super().__init__()
+        self.length = length
+        self.vectors = nn.Embedding(length, width)
+        nn.init.normal_(self.vectors.weight, std=0.02)
+
+    def forward(self, positions: Tensor, last: int) -> Tensor:
+        if last >= self.length:
+            raise ValueError(f"position {last} asked of a model with {self.length} learned positions")
+        vectors: Tensor = self.vectors(positions)
+        return vectors
+
+
+def build_positions(config: PositionsConfig, width: int) -> nn.Module | None:
+    """The object a record describes; None where there are no positions."""
+    match config:
+        case SinusoidalConfig():
+            return Sinusoidal(width, config.layout)
+        case LearnedConfig():
+            return Learned(width, config.length)
+        case NoPositionsConfig():
+            return None

@@ -1,0 +1,51 @@
+"""How well a query and a key match: score functions as objects, [..., T, D] x [..., S, D] -> [..., T, S]."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+
+class Dot(nn.Module):
+    """q·k (Luong et al. 2015, 3.1)."""
+
+    def scale(self, width: int) -> float:
+        return 1.0
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        scores: Tensor = q @ k.transpose(-2, -1) * self.scale(q.shape[-1])
+        return scores
+
+
+class ScaledDot(Dot):
+    """q·k / √d: for unit-variance q and k the score has variance 1 whatever d (Vaswani et al. 2017, 3.2.1)."""
+
+    def scale(self, width: int) -> float:
+        return 1.0 / math.sqrt(width)
+
+
+class General(nn.Module):
+    """q·W k, which lets queries and keys differ in width (Luong et al. 2015, 3.1)."""
+
+    def __init__(self, query_width: int, key_width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(query_width, key_width))
+        nn.init.xavier_uniform_(self.weight)
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        return q @ (k @ self.weight.T).transpose(-2, -1)
+
+
+class Additive(nn.Module):
+    """v·tanh(W q + U k): a one-hidden-layer MLP on the pair (Bahdanau et al. 2015, A.1.2)."""
+
+    def __init__(self, query_width: int, key_width: int, hidden: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_width, hidden)
+        self.key = nn.Linear(key_width, hidden, bias=False)
+        self.energy = nn.Linear(hidden, 1, bias=False)
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        pairs = self.query(q).unsqueeze(-2) + self.key(k).unsqueeze(-3)
+        scores: Tensor = self.energy(torch.tanh(pairs)).squeeze(-1)
+        return scores

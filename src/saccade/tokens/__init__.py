@@ -1,0 +1,1 @@
+"""Text <-> ids, on Hugging Face `tokenizers`."""

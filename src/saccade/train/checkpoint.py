@@ -1,0 +1,146 @@
+"""Checkpoints that survive a crash at any moment: written aside, fsynced, renamed, digested."""
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from saccade.errors import UserError
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything that moves, at one step."""
+
+    step: int
+    weights: Tensors
+    training: Tensors
+    """Optimiser state and random generators."""
+    state: dict[str, Any]
+    """Plain values: sampler position, best score, …"""
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
+    """Write `folder/step-N`; a reader sees all of it or nothing, whatever happens meanwhile."""
+    final = folder / f"step-{checkpoint.step:08d}"
+    aside = folder / f".writing-{final.name}"
+    try:
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir(parents=True)
+        save_file({name: t.contiguous() for name, t in checkpoint.weights.items()}, aside / "weights.safetensors")
+        save_file(checkpoint.training, aside / "training.safetensors")
+        files = {path.name: digest(path) for path in sorted(aside.iterdir())}
+        manifest = {"step": checkpoint.step, "files": files, "state": checkpoint.state}
+        (aside / "checkpoint.json").write_text(json.dumps({"sha256": _digest_of(manifest), **manifest}, indent=1))
+        for path in aside.iterdir():
+            sync(path)
+        sync(aside)
+        if final.exists():  # the same step again, after a resume: the old one is as good, and whole
+            shutil.rmtree(aside)
+        else:
+            aside.rename(final)
+        sync(folder)
+    except (OSError, SafetensorError) as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise UserError(
+            f"could not save step {checkpoint.step} in {folder}: {error}; "
+            "the last good checkpoint is kept: free some space and run saccade resume"
+        ) from None
+    return final
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """A checkpoint whose every byte is the one that was written, or one clear error."""
+    weights = read_weights(path)
+    try:
+        training = load_file(path / "training.safetensors")
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{path / 'training.safetensors'}: cannot be read: {error}") from None
+    manifest = _manifest(path)
+    return Checkpoint(manifest["step"], weights, training, manifest["state"])
+
+
+def read_weights(path: Path) -> Tensors:
+    """Only the weights of a checkpoint, for averaging."""
+    manifest = _manifest(path)
+    for name, expected in manifest["files"].items():
+        file = path / name
+        if not file.exists():
+            if name == "weights.safetensors":
+                raise UserError(f"{file}: missing")
+            continue
+        if digest(file) != expected:
+            raise UserError(f"{file}: damaged: its SHA-256 is not the one recorded when it was saved")
+    try:
+        return load_file(path / "weights.safetensors")
+    except (OSError, SafetensorError) as error:
+        raise UserError(f"{path / 'weights.safetensors'}: cannot be read: {error}") from None
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """The finished checkpoints, oldest first."""
+    return sorted(path for path in folder.glob("step-*") if path.is_dir())
+
+
+def thin(folder: Path, *, whole: int, weights: set[str]) -> None:
+    """Keep the last `whole` checkpoints to resume from, and of older ones only the named weights."""
+    for path in checkpoints(folder)[:-whole]:
+        if path.name in weights:
+            (path / "training.safetensors").unlink(missing_ok=True)
+        else:
+            # Renamed first, so that a crash half-way through deleting leaves no half checkpoint.
+            gone = path.rename(folder / f".deleting-{path.name}")
+            shutil.rmtree(gone, ignore_errors=True)
+    for path in folder.glob(".deleting-*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def average(paths: list[Path]) -> Tensors:
+    """The mean of several checkpoints' weights."""
+    total = read_weights(paths[0])
+    for path in paths[1:]:
+        for name, tensor in read_weights(path).items():
+            total[name] += tensor
+    return {name: tensor / len(paths) for name, tensor in total.items()}
+
+
+def sync(path: Path) -> None:
+    """Wait until a file's or folder's content is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    file = path / "checkpoint.json"
+    try:
+        manifest: dict[str, Any] = json.loads(file.read_bytes())
+        recorded = manifest.pop("sha256")
+        if recorded != _digest_of(manifest):
+            raise ValueError("its SHA-256 is not the one recorded when it was saved")
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}") from None
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        raise UserError(f"{file}: damaged: {error}") from None
+    return manifest
+
+
+def _digest_of(manifest: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()

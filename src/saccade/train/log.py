@@ -1,0 +1,145 @@
+"""What a person sees of a run: a progress bar, `metrics.jsonl`, `curve.png`."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+Entry = dict[str, Any]
+
+
+class Log:
+    """Reports one run. On a terminal the bar is live; elsewhere a plain line comes every so often."""
+
+    def __init__(self, folder: Path, *, quiet: bool = False, every: float = 30.0) -> None:
+        self.folder, self.quiet, self.every = folder, quiet, every
+        self.console = Console(stderr=True, highlight=False, quiet=quiet)
+        self.live = sys.stderr.isatty() and not quiet
+        self.bar = Progress(
+            TextColumn("step"),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            TextColumn("ETA"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not self.live,
+        )
+        self.task = self.bar.add_task("", total=None)
+        self.began = self.spoke = time.perf_counter()
+        self.busy = 0.0
+        self.window = Window()
+        self.entries: list[Entry] = []
+
+    def start(self, step: int, steps: int) -> None:
+        """Begin, or go on, at `step`; what an interrupted run wrote past it is dropped."""
+        self.first, self.steps = step, steps
+        path = self.folder / "metrics.jsonl"
+        if path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()
+            self.entries = [entry for entry in map(_entry, lines) if entry and entry["step"] <= step]
+        path.write_text("".join(json.dumps(entry) + "\n" for entry in self.entries), encoding="utf-8")
+        self.file = path.open("a", encoding="utf-8")
+        if self.live:
+            self.bar.update(self.task, total=steps, completed=step)
+            self.bar.start()
+        self.began = self.spoke = time.perf_counter()
+
+    def step(self, step: int, losses: dict[str, float], *, rate: float, norm: float, tokens: int, flops: float, epoch: float) -> None:
+        self.window.add(tokens, flops)
+        now = time.perf_counter()
+        tokens_per_second, gigaflops = self.window.speed(now)
+        loss = losses.get("nll", losses["loss"])
+        text = (
+            f"loss {loss:.3f}  rate {rate:.2e}  {tokens_per_second:,.0f} target tokens/s  {gigaflops:.0f} GFLOP/s  "
+            f"epoch {epoch:.2f}"
+        )
+        if self.live:
+            self.bar.update(self.task, completed=step, description=text)
+        elif now - self.spoke > self.every or step == self.steps:
+            self.spoke = now
+            left = (now - self.began) / (step - self.first) * (self.steps - step)
+            self.console.print(f"step {step}/{self.steps}  {text}  ETA {_clock(left)}", soft_wrap=True)
+        if step % 10 == 0 or step == self.steps:
+            self._write(
+                {"step": step, **losses, "rate": rate, "norm": norm, "epoch": round(epoch, 4)}
+                | {"tokens_per_second": round(tokens_per_second, 1), "gigaflops": round(gigaflops, 2)}
+            )
+
+    def validation(self, step: int, scores: dict[str, float]) -> None:
+        self._write({"step": step, "validation": scores})
+        self.console.print(f"step {step}: " + "  ".join(f"{k} {v:.4g}" for k, v in scores.items()), soft_wrap=True)
+        self.window = Window()
+        draw_curve(self.entries, self.folder / "curve.png")
+
+    def say(self, text: str) -> None:
+        self.console.print(text, soft_wrap=True, markup=False)
+
+    def say_busy(self, doing: str) -> None:
+        if self.live:
+            self.bar.update(self.task, description=f"{doing} …")
+
+    def stop(self) -> None:
+        self.bar.stop()
+        self.file.close()
+
+    def _write(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self.file.write(json.dumps(entry) + "\n")
+        self.file.flush()
+
+
+class Window:
+    """Speed over the last steps, validation left out."""
+
+    def __init__(self) -> None:
+        self.since = time.perf_counter()
+        self.tokens = 0
+        self.flops = 0.0
+
+    def add(self, tokens: int, flops: float) -> None:
+        self.tokens += tokens
+        self.flops += flops
+
+    def speed(self, now: float) -> tuple[float, float]:
+        """Target tokens and GFLOP per second."""
+        seconds = max(now - self.since, 1e-9)
+        return self.tokens / seconds, self.flops / seconds / 1e9
+
+
+def draw_curve(entries: list[Entry], path: Path) -> None:
+    """Training loss, and every validation figure, against steps."""
+    from matplotlib.figure import Figure
+
+    losses = [(entry["step"], entry.get("nll", entry["loss"])) for entry in entries if "loss" in entry]
+    validations = [(entry["step"], entry["validation"]) for entry in entries if "validation" in entry]
+    names = list(validations[0][1]) if validations else []
+    figure = Figure(figsize=(4.2 * (1 + len(names)), 3.2), layout="constrained")
+    for number, name in enumerate(["training loss", *names], 1):
+        axes = figure.add_subplot(1, 1 + len(names), number)
+        points = losses if number == 1 else [(step, scores[name]) for step, scores in validations]
+        if points:
+            axes.plot(*zip(*points, strict=True), marker="" if number == 1 else "o", markersize=3, linewidth=1)
+        axes.set_title(name if number == 1 else f"validation {name}")
+        axes.set_xlabel("step")
+        axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=110)
+
+
+def _entry(line: str) -> Entry | None:
+    """A line of metrics.jsonl; None for one that a crash cut short."""
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return None
+    return entry if isinstance(entry, dict) and isinstance(entry.get("step"), int) else None
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{seconds:02d}"

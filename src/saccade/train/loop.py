@@ -1,0 +1,281 @@
+"""The training loop. It knows no task: it is handed a model, an objective, batches and a validation."""
+
+import math
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import nn, optim
+
+from saccade.config import Record
+from saccade.data.sampler import Sampler
+from saccade.errors import UserError
+from saccade.train.allocator import keep_memory
+from saccade.train.checkpoint import (
+    Checkpoint,
+    Tensors,
+    average,
+    checkpoints,
+    read_checkpoint,
+    read_weights,
+    thin,
+    write_checkpoint,
+)
+from saccade.train.log import Log
+from saccade.train.objective import Objective
+from saccade.train.optim import AdamConfig, build_optimizer
+from saccade.train.schedule import SCHEDULES
+
+
+class TrainConfig(Record):
+    """How to train, whatever is trained."""
+
+    steps: int = Field(ge=1)
+    """Optimiser steps in all."""
+    batch_tokens: int = Field(2048, ge=1)
+    """Padded target tokens in a batch, at most."""
+    accumulate: int = Field(1, ge=1)
+    """Batches whose gradients make one step."""
+    adam: AdamConfig = AdamConfig()
+    schedule: Literal["linear", "inverse-square-root"] = "linear"
+    """How the learning rate falls after warm-up."""
+    warmup: int = Field(500, ge=0)
+    """Steps until the peak rate."""
+    clip: float = Field(1.0, gt=0)
+    """Largest norm of the gradient."""
+    smoothing: float = Field(0.1, ge=0, lt=1)
+    """Label smoothing."""
+    validate_every: int = Field(500, ge=1)
+    """Steps between validations; each also writes a checkpoint."""
+    judge: str = "bleu"
+    """The validation figure that decides; a leading minus means smaller is better."""
+    patience: int = Field(0, ge=0)
+    """Validations without a better figure until training stops early; 0 means never."""
+    average: int = Field(5, ge=1)
+    """The last so many checkpoints are averaged; the mean is kept if the validation likes it best."""
+    seed: int = Field(1, ge=0)
+    """Same seed, same machine, same threads: same model."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a task hands to the loop."""
+
+    model: nn.Module
+    objective: Objective
+    sampler: Sampler
+    batch: Callable[[np.ndarray], Any]
+    """Example numbers -> batch."""
+    validate: Callable[[nn.Module], dict[str, float]]
+    describe: Callable[[np.ndarray], str]
+    """Example numbers -> a short text that lets a person find them."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How training ended."""
+
+    finished: bool
+    """False after Ctrl-C: `saccade resume` goes on."""
+    step: int
+    scores: dict[str, float]
+    chosen: str
+    """Which weights the model now holds."""
+
+
+@dataclass
+class Progress:
+    """The part of a run's state that is plain values."""
+
+    step: int = 0
+    best: float = -math.inf
+    best_step: int = 0
+    snapshots: tuple[int, ...] = ()
+    """The validated steps, whose weights may be averaged."""
+    stale: int = 0
+    """Validations since the best."""
+
+
+def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bool = False) -> Outcome:
+    """Train to the end, or to Ctrl-C; leaves the chosen weights in `work.model`."""
+    keep_memory()
+    model, objective = work.model, work.objective
+    optimizer = build_optimizer(model, config.adam)
+    schedule = SCHEDULES[config.schedule]
+    progress = Progress()
+    torch.manual_seed(config.seed + 1)  # dropout; the weights were drawn with config.seed
+    if resume:
+        _restore(folder / "checkpoints", work, optimizer, progress, log)
+    log.start(progress.step, config.steps)
+
+    model.train()
+    with _interruptible() as interrupted:
+        while progress.step < config.steps and not _patience_is_over(progress, config):
+            step = progress.step + 1
+            chosen = [next(work.sampler) for _ in range(config.accumulate)]
+            batches = [work.batch(indices) for indices in chosen]
+            count = sum(objective.count(batch) for batch in batches)
+            totals: dict[str, float] = {}
+            for indices, batch in zip(chosen, batches, strict=True):
+                losses = objective(model, batch)
+                (losses["loss"][0] / count).backward()  # type: ignore[no-untyped-call]
+                for name, (total, _) in losses.items():
+                    totals[name] = totals.get(name, 0.0) + total.item() / count
+                _insist_finite(totals["loss"], step, work.describe(indices), folder)
+            norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip).item()
+            _insist_finite(norm, step, work.describe(np.concatenate(chosen)), folder, what="gradient")
+            rate = config.adam.rate * schedule(step, config.warmup, config.steps)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            optimizer.step()
+            optimizer.zero_grad()
+            progress.step = step
+            flops = sum(objective.flops(model, batch) for batch in batches)
+            log.step(step, totals, rate=rate, norm=norm, tokens=count, flops=flops, epoch=work.sampler.progress)
+
+            if step % config.validate_every == 0 or step == config.steps:
+                _validate(work, config, progress, log)
+                _save(folder / "checkpoints", work, optimizer, progress, config)
+            if interrupted.is_set():
+                _save(folder / "checkpoints", work, optimizer, progress, config)
+                log.stop()
+                return Outcome(False, step, {}, "the last step")
+    log.stop()
+    return _choose(work, config, progress, folder / "checkpoints", log)
+
+
+def _validate(work: Work, config: TrainConfig, progress: Progress, log: Log) -> None:
+    scores = _scores(work, log)
+    figure = _judge(scores, config)
+    log.validation(progress.step, scores)
+    if figure > progress.best:
+        progress.best, progress.best_step, progress.stale = figure, progress.step, 0
+    else:
+        progress.stale += 1
+    progress.snapshots = (*progress.snapshots, progress.step)[-config.average :]
+
+
+def _choose(work: Work, config: TrainConfig, progress: Progress, folder: Path, log: Log) -> Outcome:
+    """The best single checkpoint or the average of the last ones: whichever validates better."""
+    model = work.model
+    steps = list(progress.snapshots)
+    model.load_state_dict(_named(model, average([_path(folder, step) for step in steps])), strict=False)
+    scores = _scores(work, log)
+    if len(steps) > 1:
+        log.say(f"average of steps {steps[0]}…{steps[-1]}: {_list(scores)}")
+    if _judge(scores, config) >= progress.best:
+        return Outcome(True, progress.step, scores, f"the average of {len(steps)} checkpoints, steps {steps[0]} to {steps[-1]}")
+    model.load_state_dict(_named(model, read_weights(_path(folder, progress.best_step))), strict=False)
+    return Outcome(True, progress.step, _scores(work, log), f"the checkpoint of step {progress.best_step}")
+
+
+def _save(folder: Path, work: Work, optimizer: optim.Optimizer, progress: Progress, config: TrainConfig) -> None:
+    training = {"random": torch.get_rng_state()}
+    for number, entry in optimizer.state_dict()["state"].items():
+        training |= {f"{number}.{name}": value for name, value in entry.items()}
+    state = {"progress": vars(progress) | {"snapshots": list(progress.snapshots)}, "sampler": work.sampler.state_dict()}
+    weights = {name: weight.detach() for name, weight in work.model.named_parameters()}
+    write_checkpoint(folder, Checkpoint(progress.step, weights, training, state))
+    kept = {_path(folder, step).name for step in (*progress.snapshots, progress.best_step)}
+    thin(folder, whole=2, weights=kept)
+
+
+def _restore(folder: Path, work: Work, optimizer: optim.Optimizer, progress: Progress, log: Log) -> None:
+    """Continue from the newest checkpoint that is whole."""
+    complaint = None
+    for path in reversed(checkpoints(folder)):
+        try:
+            checkpoint = read_checkpoint(path)
+            break
+        except UserError as error:
+            complaint = complaint or error
+            log.say(f"{error}; trying the one before")
+    else:
+        if complaint is None:
+            return  # killed before the first checkpoint: begin again
+        raise UserError(f"no checkpoint in {folder} is whole; the newest: {complaint}")
+    work.model.load_state_dict(_named(work.model, checkpoint.weights), strict=False)
+    torch.set_rng_state(checkpoint.training.pop("random"))
+    entries: dict[int, Tensors] = {}
+    for key, value in checkpoint.training.items():
+        number, name = key.split(".")
+        entries.setdefault(int(number), {})[name] = value
+    optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
+    for name, value in checkpoint.state["progress"].items():
+        setattr(progress, name, tuple(value) if isinstance(value, list) else value)
+    work.sampler.load_state_dict(checkpoint.state["sampler"])
+
+
+def _named(model: nn.Module, weights: Tensors) -> Tensors:
+    """The weights, if they are exactly this model's."""
+    expected = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
+    found = {name: tuple(weight.shape) for name, weight in weights.items()}
+    if expected != found:
+        name = next(iter(expected.items() ^ found.items()))[0]
+        raise UserError(f"the checkpoint is of another model: {name} is {found.get(name)}, the recipe asks {expected.get(name)}")
+    return weights
+
+
+def _scores(work: Work, log: Log) -> dict[str, float]:
+    log.say_busy("validating")
+    work.model.eval()
+    with torch.inference_mode():
+        scores = work.validate(work.model)
+    work.model.train()
+    return scores
+
+
+def _judge(scores: dict[str, float], config: TrainConfig) -> float:
+    name = config.judge.removeprefix("-")
+    if name not in scores:
+        raise UserError(f"train.judge is {config.judge!r}, but the validation figures are {', '.join(scores)}")
+    return -scores[name] if config.judge.startswith("-") else scores[name]
+
+
+def _insist_finite(value: float, step: int, batch: str, folder: Path, what: str = "loss") -> None:
+    if not math.isfinite(value):
+        raise UserError(
+            f"step {step}: the {what} is {value} on batch {batch}; the last good checkpoint in {folder} is kept: "
+            "try a lower train.adam.rate or a longer train.warmup"
+        )
+
+
+def _patience_is_over(progress: Progress, config: TrainConfig) -> bool:
+    return config.patience > 0 and progress.stale >= config.patience
+
+
+def _path(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:08d}"
+
+
+def _list(scores: dict[str, float]) -> str:
+    return "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
+
+
+@contextmanager
+def _interruptible() -> Iterator[threading.Event]:
+    """The first Ctrl-C asks for a save after the step under way; a second one stops at once."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+
+    def ask(number: int, frame: Any) -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
+        asked.set()
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
