@@ -42,7 +42,11 @@ def write_folder(
     stored = {}
     for name, weight in model.named_parameters():
         stored |= _narrow(name, weight.detach(), storage)
-    files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode(), "README.md": card.encode()}
+    files = {
+        "model.safetensors": save_tensors(stored),
+        "tokenizer.json": tokenizer.encode(),
+        "README.md": card.encode(),
+    }
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != "README.md"}
     head = {"format": FORMAT, "storage": storage, "sha256": digests}
     files["config.json"] = (json.dumps(head | config, indent=2, ensure_ascii=False) + "\n").encode()

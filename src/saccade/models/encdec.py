@@ -29,7 +29,9 @@ class EncoderDecoderConfig(Record):
             )
         stacks = (self.decoder,) if self.tie == "decoder" else (self.encoder, self.decoder)
         if self.tie != "none" and any(stack.combine == "concatenate" for stack in stacks):
-            raise ValueError("concatenated positions halve the token vectors, which then cannot be tied; use tie = 'none'")
+            raise ValueError(
+                "concatenated positions halve the token vectors, which then cannot be tied; use tie = 'none'"
+            )
         return self
 
 

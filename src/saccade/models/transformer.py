@@ -191,7 +191,9 @@ class TransformerDecoder(Decoder):
         return logits_B1V[:, 0], replace(state, lengths_B=state.lengths_B + 1, longest=state.longest + 1)
 
     def flops(self, source: int, target: int) -> float:
-        from_memory = sum(block.cross_attention.project.weight.numel() for block in self.blocks if block.cross_attention)
+        from_memory = sum(
+            block.cross_attention.project.weight.numel() for block in self.blocks if block.cross_attention
+        )
         per_target = _matrix_weights(self.blocks) - from_memory + self.head.weight.numel()
         return 2.0 * (source * from_memory + target * per_target)
 
@@ -259,7 +261,9 @@ def _join_memories(one: TransformerState, other: TransformerState) -> tuple[list
     width = max(sources)
     for state, source in zip((one, other), sources, strict=True):
         keys = state.memories[0][0]
-        mask = state.memory_mask.keys_BS if state.memory_mask else keys.new_ones(keys.shape[0], source, dtype=torch.bool)
+        mask = (
+            state.memory_mask.keys_BS if state.memory_mask else keys.new_ones(keys.shape[0], source, dtype=torch.bool)
+        )
         masks.append(nn.functional.pad(mask, (0, width - source)))
     pairs = zip(one.memories, other.memories, strict=True)
     memories = [(_stack(k, other_k, width), _stack(v, other_v, width)) for (k, v), (other_k, other_v) in pairs]

@@ -24,7 +24,9 @@ class KeyValueCache:
         """Row i of the result is row rows[i]; only the used positions are copied."""
         if self.keys is None or self.values is None:
             return KeyValueCache()
-        return KeyValueCache(self.keys[:, :, :used].index_select(0, rows), self.values[:, :, :used].index_select(0, rows))
+        return KeyValueCache(
+            self.keys[:, :, :used].index_select(0, rows), self.values[:, :, :used].index_select(0, rows)
+        )
 
     def join(self, other: "KeyValueCache", used: int) -> "KeyValueCache":
         """The rows of both, `used` positions of each."""

@@ -95,12 +95,16 @@ class Translator:
         self.config = config
         self.batch_tokens = 2048
 
-    def translate(self, texts: Sequence[str], config: SearchConfig, *, best: int = 1, prefix: str = "", first: int = 0) -> list[Translation]:
+    def translate(
+        self, texts: Sequence[str], config: SearchConfig, *, best: int = 1, prefix: str = "", first: int = 0
+    ) -> list[Translation]:
         """Translations in the order of the texts. `first` is the place of texts[0] in a longer input."""
         sources = self.vocabulary.encode(texts)
         for text, source in zip(texts, sources, strict=True):
             if len(source) > self.longest_source:
-                raise UserError(f"a text of {len(source)} tokens ({len(text)} characters): at most {self.longest_source} can be read")
+                raise UserError(
+                    f"a text of {len(source)} tokens ({len(text)} characters): at most {self.longest_source} can be read"
+                )
         # A prefix that ends in a space would force the next word to begin inside a token.
         forced = self.vocabulary.encode([prefix.rstrip()])[0] if prefix.strip() else []
         answers: list[Translation | None] = [None] * len(texts)
@@ -119,7 +123,16 @@ class Translator:
                 )
                 for index, hypotheses in zip(indices, found, strict=True):
                     candidates = [
-                        Translation(texts[index], self.vocabulary.decode(h.tokens), h.score, h.logprob, [], self, sources[index], h.tokens)
+                        Translation(
+                            texts[index],
+                            self.vocabulary.decode(h.tokens),
+                            h.score,
+                            h.logprob,
+                            [],
+                            self,
+                            sources[index],
+                            h.tokens,
+                        )
                         for h in hypotheses[:best]
                     ]
                     candidates[0].best.extend(candidates)

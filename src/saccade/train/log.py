@@ -50,7 +50,9 @@ class Log:
             self.bar.start()
         self.began = self.spoke = time.perf_counter()
 
-    def step(self, step: int, losses: dict[str, float], *, rate: float, norm: float, tokens: int, flops: float, epoch: float) -> None:
+    def step(
+        self, step: int, losses: dict[str, float], *, rate: float, norm: float, tokens: int, flops: float, epoch: float
+    ) -> None:
         self.window.add(tokens, flops)
         now = time.perf_counter()
         tokens_per_second, gigaflops = self.window.speed(now)

@@ -171,7 +171,9 @@ def _choose(work: Work, config: TrainConfig, progress: Progress, folder: Path, l
     if len(steps) > 1:
         log.say(f"average of steps {steps[0]}…{steps[-1]}: {_list(scores)}")
     if _judge(scores, config) >= progress.best:
-        return Outcome(True, progress.step, scores, f"the average of {len(steps)} checkpoints, steps {steps[0]} to {steps[-1]}")
+        return Outcome(
+            True, progress.step, scores, f"the average of {len(steps)} checkpoints, steps {steps[0]} to {steps[-1]}"
+        )
     model.load_state_dict(_named(model, read_weights(_path(folder, progress.best_step))), strict=False)
     return Outcome(True, progress.step, _scores(work, log), f"the checkpoint of step {progress.best_step}")
 
@@ -219,7 +221,9 @@ def _named(model: nn.Module, weights: Tensors) -> Tensors:
     found = {name: tuple(weight.shape) for name, weight in weights.items()}
     if expected != found:
         name = next(iter(expected.items() ^ found.items()))[0]
-        raise UserError(f"the checkpoint is of another model: {name} is {found.get(name)}, the recipe asks {expected.get(name)}")
+        raise UserError(
+            f"the checkpoint is of another model: {name} is {found.get(name)}, the recipe asks {expected.get(name)}"
+        )
     return weights
 
 
@@ -277,5 +281,3 @@ def _interruptible() -> Iterator[threading.Event]:
         yield asked
     finally:
         signal.signal(signal.SIGINT, before)
-
-
