@@ -35,32 +35,37 @@ class ModelFolder:
     weights: dict[str, Tensor]
 
 
-def write_folder(
-    path: Path, config: dict[str, Any], model: nn.Module, tokenizer: str, card: str, *, storage: Storage
-) -> None:
-    """Write all four files, each aside first, config.json last: a folder with a config is whole."""
-    stored = {}
+def write_folder(path: Path, config: dict[str, Any], model: nn.Module, tokenizer: str, *, storage: Storage) -> None:
+    """Write everything but the card, each file aside first, config.json last: a folder with a config is whole."""
+    stored: dict[str, Tensor] = {}
     for name, weight in model.named_parameters():
         stored |= _narrow(name, weight.detach(), storage)
-    files = {
-        "model.safetensors": save_tensors(stored),
-        "tokenizer.json": tokenizer.encode(),
-        "README.md": card.encode(),
-    }
-    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != "README.md"}
+    files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode()}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     head = {"format": FORMAT, "storage": storage, "sha256": digests}
     files["config.json"] = (json.dumps(head | config, indent=2, ensure_ascii=False) + "\n").encode()
+    for name, content in files.items():
+        _replace(path / name, content)
+
+
+def write_card(path: Path, text: str) -> None:
+    """The card, for people; nothing is read from it."""
+    _replace(path / "README.md", text.encode())
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Put a whole new file in the place of an old one, or leave the old one alone."""
+    aside = file.with_name(f".writing-{file.name}")
     try:
-        path.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            aside = path / f".writing-{name}"
-            with aside.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            aside.rename(path / name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with aside.open("wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
+        aside.rename(file)
     except OSError as error:
-        raise UserError(f"could not write the model folder {path}: {error.strerror or error}") from None
+        aside.unlink(missing_ok=True)
+        raise UserError(f"could not write {file}: {error.strerror or error}") from None
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -116,7 +121,7 @@ def fill(model: nn.Module, folder: ModelFolder) -> None:
         raise UserError(f"{folder.path}: the weights hold NaN or infinite numbers")
     for name, parameter in model.named_parameters():
         # Swapped in place, so that tied parameters stay one.
-        torch.utils.swap_tensors(parameter, nn.Parameter(folder.weights[name]))
+        torch.utils.swap_tensors(parameter, nn.Parameter(folder.weights[name]))  # type: ignore[no-untyped-call]
 
 
 def _narrow(name: str, weight: Tensor, storage: str) -> dict[str, Tensor]:

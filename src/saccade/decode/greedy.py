@@ -15,7 +15,7 @@ Choose = Callable[[Tensor, list[int]], Tensor]
 """Logits [B, V] of the next token, and which input each row belongs to -> tokens [B]."""
 
 
-def likeliest(logits_BV: Tensor, inputs: list[int]) -> Tensor:
+def likeliest(logits_BV: Tensor, _: list[int]) -> Tensor:
     return logits_BV.argmax(dim=-1)
 
 

@@ -41,6 +41,6 @@ def chrf(outputs: Sequence[str], references: References, *, lowercase: bool = Fa
 def _score(metric: Metric, outputs: Sequence[str], references: References, bootstrap: int) -> Score:
     # sacrebleu wants the first references of all, then the second of all, …; None where there is no more.
     columns = [list(column) for column in zip_longest(*references)]
-    result = metric.corpus_score(list(outputs), columns, n_bootstrap=max(bootstrap, 1))  # type: ignore[arg-type]
+    result = metric.corpus_score(list(outputs), columns, n_bootstrap=max(bootstrap, 1))
     interval = float(result._ci) if bootstrap > 1 else None
     return Score(result.name, float(result.score), interval, str(metric.get_signature()))

@@ -19,13 +19,14 @@ class EncoderDecoderConfig(Record):
     decoder: StackConfig = StackConfig()
     """What writes."""
     tie: Literal["all", "decoder", "none"] = "all"
-    """all: source embedding, target embedding and output share one matrix (Press & Wolf 2017); decoder: only the last two."""
+    """all: source and target embedding and output share one matrix (Press & Wolf 2017); decoder: the last two."""
 
     @model_validator(mode="after")
     def _tied_matrices_fit(self) -> "EncoderDecoderConfig":
         if self.tie == "all" and self.encoder.width != self.decoder.width:
             raise ValueError(
-                f"tie = 'all' needs equal widths, not {self.encoder.width} and {self.decoder.width}; use tie = 'decoder'"
+                f"tie = 'all' needs equal widths, not {self.encoder.width} and {self.decoder.width}; "
+                "use tie = 'decoder'"
             )
         stacks = (self.decoder,) if self.tie == "decoder" else (self.encoder, self.decoder)
         if self.tie != "none" and any(stack.combine == "concatenate" for stack in stacks):

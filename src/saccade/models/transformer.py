@@ -1,5 +1,6 @@
 """The Transformer's two stacks (Vaswani et al. 2017): an encoder that sees all, a decoder that sees its past."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -10,8 +11,8 @@ from torch import Tensor, nn
 
 from saccade.config import Record
 from saccade.models.contract import Decoder, Encoder, Memory, State
-from saccade.nn.block import Block, KeysValues
-from saccade.nn.cache import KeyValueCache
+from saccade.nn.block import Block, Blocks, KeysValues
+from saccade.nn.cache import KeyValueCache, Past
 from saccade.nn.embed import Embedding
 from saccade.nn.feedforward import FeedForward
 from saccade.nn.masks import Causal, Keys, Mask
@@ -154,8 +155,7 @@ class TransformerDecoder(Decoder):
         x = self.embed(tokens_BT)
         memory_mask = _memory_mask(memory)
         # Padding stands at the end, where no real token looks: causal is all the mask needed.
-        for block in self.blocks:
-            keys_values = block.cross_attention.keys_values(memory.states_MSD) if memory else None
+        for block, keys_values in zip(self.blocks, self._project(memory), strict=True):
             x = block(x, Causal(), memory=keys_values, memory_mask=memory_mask)
         features: Tensor = self.norm(x)
         return features
@@ -165,11 +165,10 @@ class TransformerDecoder(Decoder):
         return logits
 
     def start(self, memory: Memory | None, rows: int = 1) -> TransformerState:
-        memories = [b.cross_attention.keys_values(memory.states_MSD) for b in self.blocks] if memory else []
         count = (memory.states_MSD.shape[0] if memory else 1) * rows
         return TransformerState(
             caches=[KeyValueCache() for _ in self.blocks],
-            memories=memories,
+            memories=[keys_values for keys_values in self._project(memory) if keys_values is not None],
             memory_mask=_memory_mask(memory),
             lengths_B=torch.zeros(count, dtype=torch.long, device=self.head.weight.device),
             longest=0,
@@ -191,9 +190,8 @@ class TransformerDecoder(Decoder):
         return logits_B1V[:, 0], replace(state, lengths_B=state.lengths_B + 1, longest=state.longest + 1)
 
     def flops(self, source: int, target: int) -> float:
-        from_memory = sum(
-            block.cross_attention.project.weight.numel() for block in self.blocks if block.cross_attention
-        )
+        crossing = [block.cross_attention for block in self.blocks if block.cross_attention is not None]
+        from_memory = sum(cross.project.weight.numel() for cross in crossing)
         per_target = _matrix_weights(self.blocks) - from_memory + self.head.weight.numel()
         return 2.0 * (source * from_memory + target * per_target)
 
@@ -205,18 +203,17 @@ class TransformerDecoder(Decoder):
         start = state.longest if state.even else state.lengths_B
         mask = _past(state, count)
         x = self.embed(tokens_BT, start, last=used - 1)
-        for number, block in enumerate(self.blocks):
-            keys_values = state.memories[number] if state.memories else None
-            x = block(
-                x,
-                mask,
-                memory=keys_values,
-                memory_mask=state.memory_mask,
-                cache=state.caches[number],
-                start=start,
-                used=used,
-            )
+        memories: Sequence[KeysValues | None] = state.memories or [None] * len(self.blocks)
+        for block, keys_values, cache in zip(self.blocks, memories, state.caches, strict=True):
+            x = block(x, mask, memory=keys_values, memory_mask=state.memory_mask, past=Past(cache, start, used))
         return self.logits(self.norm(x))
+
+    def _project(self, memory: Memory | None) -> list[KeysValues | None]:
+        """Each block's own keys and values of the memory."""
+        if memory is None:
+            return [None] * len(self.blocks)
+        crossing = [block.cross_attention for block in self.blocks if block.cross_attention is not None]
+        return [cross.keys_values(memory.states_MSD) for cross in crossing]
 
 
 def _past(state: TransformerState, count: int) -> Mask | None:
@@ -227,9 +224,9 @@ def _past(state: TransformerState, count: int) -> Mask | None:
     return Causal(state.lengths_B)
 
 
-def _blocks(config: StackConfig, memory_width: int | None) -> nn.ModuleList:
+def _blocks(config: StackConfig, memory_width: int | None) -> Blocks:
     residual = partial(NORMS[config.norm], config.width, config.dropout)
-    blocks = nn.ModuleList()
+    blocks = Blocks()
     for _ in range(config.layers):
         cross = CrossAttention(config.width, config.heads, memory_width) if memory_width else None
         feedforward = FeedForward(config.width, config.hidden, config.activation)

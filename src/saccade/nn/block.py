@@ -1,10 +1,11 @@
 """The Transformer block: attention, perhaps a look at a memory, then a feed-forward network."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import cast
 
 from torch import Tensor, nn
 
-from saccade.nn.cache import KeyValueCache
+from saccade.nn.cache import Past
 from saccade.nn.masks import Mask
 from saccade.nn.multihead import CrossAttention, SelfAttention
 
@@ -39,13 +40,18 @@ class Block(nn.Module):
         *,
         memory: KeysValues | None = None,
         memory_mask: Mask | None = None,
-        cache: KeyValueCache | None = None,
-        start: int | Tensor = 0,
-        used: int = 0,
+        past: Past | None = None,
     ) -> Tensor:
-        x = self.around_self(x, lambda y: self.self_attention(y, mask, cache=cache, start=start, used=used))
+        x = self.around_self(x, lambda y: self.self_attention(y, mask, past))
         if self.cross_attention is not None and self.around_cross is not None:
             cross = self.cross_attention
             x = self.around_cross(x, lambda y: cross(y, memory, memory_mask))
         result: Tensor = self.around_feedforward(x, self.feedforward)
         return result
+
+
+class Blocks(nn.ModuleList):
+    """A list of blocks that knows it holds blocks."""
+
+    def __iter__(self) -> Iterator[Block]:
+        return cast(Iterator[Block], super().__iter__())

@@ -1,5 +1,7 @@
 """The keys and values of positions already decoded, of one layer."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -12,10 +14,7 @@ class KeyValueCache:
         self.values = values
 
     def append(self, k_BNTH: Tensor, v_BNTH: Tensor, start: int | Tensor, used: int) -> tuple[Tensor, Tensor]:
-        """Write T new positions and return all `used` ones.
-
-        `start` is where they go: one number, or one per row when rows have different lengths.
-        """
+        """Write T new positions at `start` and return all `used` ones."""
         self.keys = _write(self.keys, k_BNTH, start, used)
         self.values = _write(self.values, v_BNTH, start, used)
         return self.keys[:, :, :used], self.values[:, :, :used]
@@ -39,6 +38,21 @@ class KeyValueCache:
     @property
     def nbytes(self) -> int:
         return sum(part.nbytes for part in (self.keys, self.values) if part is not None)
+
+
+@dataclass(frozen=True)
+class Past:
+    """A cache, and where in it the next positions go."""
+
+    cache: KeyValueCache
+    start: int | Tensor
+    """One number, or one per row when rows have different lengths."""
+    used: int
+    """Positions in use once they are written."""
+
+    def append(self, k_BNTH: Tensor, v_BNTH: Tensor) -> tuple[Tensor, Tensor]:
+        """Write the new positions; all keys and values up to them."""
+        return self.cache.append(k_BNTH, v_BNTH, self.start, self.used)
 
 
 def _write(storage: Tensor | None, new_BNTH: Tensor, start: int | Tensor, used: int) -> Tensor:

@@ -25,7 +25,7 @@ class Embedding(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, tokens_BT: Tensor, start: int | Tensor = 0, last: int | None = None) -> Tensor:
-        """`start` is the position of each row's first token, `last` the highest position of any (known, not read back)."""
+        """`start` is the position of each row's first token, `last` the highest of any: known, not read back."""
         x: Tensor = self.tokens(tokens_BT) * self.scale
         if self.positions is not None:
             position_T = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from saccade.nn.attention import attend
-from saccade.nn.cache import KeyValueCache
+from saccade.nn.cache import Past
 from saccade.nn.masks import Mask
 
 
@@ -17,18 +17,10 @@ class SelfAttention(nn.Module):
         self.project = nn.Linear(width, 3 * width)
         self.out = nn.Linear(width, width)
 
-    def forward(
-        self,
-        x_BTD: Tensor,
-        mask: Mask | None = None,
-        *,
-        cache: KeyValueCache | None = None,
-        start: int | Tensor = 0,
-        used: int = 0,
-    ) -> Tensor:
+    def forward(self, x_BTD: Tensor, mask: Mask | None = None, past: Past | None = None) -> Tensor:
         q, k, v = (_split(part, self.heads) for part in self.project(x_BTD).chunk(3, dim=-1))
-        if cache is not None:
-            k, v = cache.append(k, v, start, used)
+        if past is not None:
+            k, v = past.append(k, v)
         out: Tensor = self.out(_merge(attend(self, q, k, v, mask=mask)))
         return out
 
@@ -69,7 +61,7 @@ def _check(width: int, heads: int) -> int:
 
 def _split(x_BTD: Tensor, heads: int) -> Tensor:
     """[B, T, D] -> [B, N, T, H]"""
-    return x_BTD.unflatten(-1, (heads, -1)).transpose(1, 2)
+    return x_BTD.view(*x_BTD.shape[:-1], heads, -1).transpose(1, 2)
 
 
 def _merge(x_BNTH: Tensor) -> Tensor:

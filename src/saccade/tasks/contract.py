@@ -1,13 +1,26 @@
 """What a task is. The commands know tasks only through this."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from saccade.config import Record
+from saccade.errors import UserError
+from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder
+from saccade.look.record import TextLooks
 from saccade.train.loop import Outcome, TrainConfig, Work
+
+
+class CardConfig(Record):
+    """What the model's card says and no program can know."""
+
+    summary: str = ""
+    data: str = ""
+    """Where the training data comes from, with the attribution its licence asks for."""
+    licence: str = "the licence of the training data"
+    """Licence of the weights."""
 
 
 class Recipe(Record):
@@ -16,11 +29,12 @@ class Recipe(Record):
     task: str
     name: str
     train: TrainConfig
+    card: CardConfig = CardConfig()
 
 
 @dataclass(frozen=True)
 class Request:
-    """How a pipeline is asked: what all tasks understand. A task takes what concerns it."""
+    """How a pipeline is asked, as far as it differs from the model's own settings. A task takes what concerns it."""
 
     beam: int | None = None
     alpha: float | None = None
@@ -29,17 +43,24 @@ class Request:
     prefix: str = ""
     """What the answer must begin with."""
     temperature: float | None = None
-    seed: int = 0
+    seed: int | None = None
 
 
 class Answer(Protocol):
     """What a pipeline says about one input."""
 
-    @property
-    def text(self) -> str: ...
+    text: str
+    score: float
 
     @property
-    def score(self) -> float: ...
+    def best(self) -> Sequence["Answer"]:
+        """All answers that were asked for, this one first."""
+        ...
+
+    @property
+    def looks(self) -> TextLooks:
+        """Where the model looked."""
+        ...
 
     def record(self) -> dict[str, Any]:
         """The answer as plain values, for `--format json`."""
@@ -49,9 +70,12 @@ class Answer(Protocol):
 class Pipeline(Protocol):
     """A loaded model that does its task: what `saccade.load` returns."""
 
-    def stream(self, inputs: Iterator[str], request: Request) -> Iterator[Any]:
-        """An answer, or a UserError, for every input, in order."""
+    def answer(self, texts: Sequence[str], request: Request, *, first: int = 0) -> Sequence[Answer | UserError]:
+        """An answer, or why there is none, for every text; `first` is the place of texts[0] in the whole input."""
         ...
+
+    @property
+    def parameters(self) -> int: ...
 
 
 class Task(Protocol):
@@ -60,20 +84,24 @@ class Task(Protocol):
     name: ClassVar[str]
     recipe: ClassVar[type[Recipe]]
 
-    def recipe_for(self, files: Sequence[Path], out: Path) -> Recipe:
-        """A recipe for a stranger's own files: sizes and a held-out part chosen from them."""
+    def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[Recipe, list[str]]:
+        """A recipe for a stranger's own files, and what was chosen, to be told."""
         ...
 
-    def prepare(self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool) -> Work:
-        """Read the data, make or reuse the vocabulary, build the model."""
+    def prepare(self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool) -> tuple[Work, list[str]]:
+        """Read the data, make or reuse the vocabulary, build the model; and what there is, to be told."""
         ...
 
-    def finish(self, recipe: Any, work: Work, outcome: Outcome, out: Path) -> None:
-        """Write the trained model as a model folder."""
+    def finish(self, recipe: Any, work: Work, outcome: Outcome, folders: Sequence[Path], out: Path) -> list[Score]:
+        """Write the trained model as a model folder and score it on the test part."""
         ...
 
     def load(self, folder: ModelFolder) -> Pipeline: ...
 
-    def evaluate(self, pipeline: Any, files: Sequence[Path], folders: Sequence[Path]) -> Iterator[Any]:
-        """The figures of a model on held-out files: by default its recipe's test part."""
+    def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
+        """The test part the model's recipe names."""
+        ...
+
+    def evaluate(self, pipeline: Any, files: Sequence[Path], request: Request, *, lowercase: bool) -> list[Score]:
+        """The figures of a model on held-out files."""
         ...

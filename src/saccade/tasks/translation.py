@@ -1,9 +1,10 @@
 """Translation: sentence pairs in, a sentence-to-sentence model out."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import torch
@@ -13,16 +14,25 @@ from torch import nn
 from saccade.config import Record
 from saccade.data.batches import Ragged, SequencePairs, in_order, pad_sources
 from saccade.data.sampler import Sampler
+from saccade.data.split import hold_out, write_pairs
 from saccade.data.text import Pair, find, read_pairs
+from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.search import SearchConfig, search
-from saccade.errors import UserError
+from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score, bleu, chrf
-from saccade.folder import ModelFolder, Storage, fill, write_folder
+from saccade.folder import ModelFolder, Storage, fill, read_folder, write_card, write_folder
+from saccade.look.record import END_LABEL, TextLooks
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.tasks.contract import Recipe
-from saccade.tokens.bpe import BpeConfig, Vocabulary, read_vocabulary, train_bpe
-from saccade.train.loop import Outcome, Work
+from saccade.models.transformer import StackConfig
+from saccade.nn.watch import watch
+from saccade.tasks.card import card
+from saccade.tasks.contract import Recipe, Request
+from saccade.tasks.sizes import sizes_for
+from saccade.tasks.table import TASKS
+from saccade.tokens.bpe import BEGIN, BpeConfig, Vocabulary, read_vocabulary, train_bpe
+from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import SequenceObjective
+from saccade.train.optim import AdamConfig
 
 
 class PairsConfig(Record):
@@ -52,6 +62,8 @@ class TranslationRecipe(Recipe):
     """How the trained weights are stored."""
     lowercase: bool = False
     """Score without regard to case, in validation and evaluation."""
+    layer: int | None = Field(None, ge=1)
+    """The cross-attention layer that `--look` draws by default; the middle one if not said."""
 
 
 def as_typed(text: str) -> str:
@@ -68,16 +80,24 @@ class Translation:
     score: float
     """Log-probability with the length penalty."""
     logprob: float
-    best: list["Translation"]
-    """All texts that were asked for, this one first."""
-    translator: "Translator"
     source_ids: list[int]
     target_ids: list[int]
+    translator: "Translator" = field(repr=False)
+    others: list["Translation"] = field(default_factory=list, repr=False)
+    """Further texts that were asked for, best first."""
+
+    @property
+    def best(self) -> list["Translation"]:
+        return [self, *self.others]
+
+    @cached_property
+    def looks(self) -> TextLooks:
+        return self.translator.look(self)
 
     def record(self) -> dict[str, Any]:
         record: dict[str, Any] = {"source": self.source, "text": self.text, "score": round(self.score, 5)}
         record["logprob"] = round(self.logprob, 5)
-        if len(self.best) > 1:
+        if self.others:
             record["best"] = [{"text": other.text, "score": round(other.score, 5)} for other in self.best]
         return record
 
@@ -85,59 +105,102 @@ class Translation:
 class Translator:
     """Translates: `translator("a sentence")`, or a list of them, batched."""
 
-    longest_text = 5_000
     longest_source = 1_000
-    """Characters and tokens beyond which a text is no sentence, and is refused."""
+    """Tokens beyond which a text is no sentence, and is refused."""
+    batch_tokens = 2048
+    """Padded source tokens of all beams decoded at once."""
 
-    def __init__(self, model: EncoderDecoder, vocabulary: Vocabulary, config: SearchConfig) -> None:
+    def __init__(self, model: EncoderDecoder, vocabulary: Vocabulary, config: SearchConfig, layer: int = 1) -> None:
         self.model = model.eval()
         self.vocabulary = vocabulary
         self.config = config
-        self.batch_tokens = 2048
+        self.layer = layer
+        """The cross-attention layer that is drawn by default."""
 
-    def translate(
-        self, texts: Sequence[str], config: SearchConfig, *, best: int = 1, prefix: str = "", first: int = 0
-    ) -> list[Translation]:
-        """Translations in the order of the texts. `first` is the place of texts[0] in a longer input."""
+    @property
+    def parameters(self) -> int:
+        return sum(weight.numel() for weight in self.model.parameters())
+
+    @overload
+    def __call__(self, texts: str, **options: Any) -> Translation: ...
+
+    @overload
+    def __call__(self, texts: Sequence[str], **options: Any) -> list[Translation]: ...
+
+    def __call__(self, texts: str | Sequence[str], **options: Any) -> Translation | list[Translation]:
+        """A text in, a translation out; a list in, a list out. Options are the fields of `Request`, such as beam=1."""
+        answers = []
+        for answer in self.answer([texts] if isinstance(texts, str) else texts, Request(**options)):
+            if isinstance(answer, UserError):
+                raise answer
+            answers.append(answer)
+        return answers[0] if isinstance(texts, str) else answers
+
+    def answer(self, texts: Sequence[str], request: Request, *, first: int = 0) -> list[Translation | UserError]:
+        asked = {name: getattr(request, name) for name in ("beam", "alpha", "temperature", "seed")}
+        known = {name: value for name, value in asked.items() if value is not None}
+        config = SearchConfig.read(self.config.table() | known, where="translate")
+        if request.best > config.beam and config.temperature is None:
+            config = config.model_copy(update={"beam": request.best})
         sources = self.vocabulary.encode(texts)
-        for text, source in zip(texts, sources, strict=True):
-            if len(source) > self.longest_source:
-                raise UserError(
-                    f"a text of {len(source)} tokens ({len(text)} characters): at most {self.longest_source} can be read"
-                )
+        answers: list[Translation | UserError] = [
+            UserError(f"{len(source)} tokens; at most {self.longest_source} can be read in one text")
+            for source in sources
+        ]
+        readable = [i for i, source in enumerate(sources) if len(source) <= self.longest_source]
+        lengths = np.array([len(sources[i]) + 1 for i in readable], dtype=np.int64)
+        for part in in_order(lengths, self.batch_tokens // config.beam):
+            numbers = [readable[i] for i in part]
+            for number, found in zip(
+                numbers, self._search(sources, numbers, config, request.prefix, first), strict=True
+            ):
+                candidates = [
+                    Translation(
+                        source=texts[number],
+                        text=self.vocabulary.decode(hypothesis.tokens),
+                        score=hypothesis.score,
+                        logprob=hypothesis.logprob,
+                        source_ids=sources[number],
+                        target_ids=hypothesis.tokens,
+                        translator=self,
+                    )
+                    for hypothesis in found[: request.best]
+                ]
+                candidates[0].others.extend(candidates[1:])
+                answers[number] = candidates[0]
+        return answers
+
+    def _search(
+        self, sources: list[list[int]], numbers: list[int], config: SearchConfig, prefix: str, first: int
+    ) -> list[list[Hypothesis]]:
+        chosen = [sources[number] for number in numbers]
         # A prefix that ends in a space would force the next word to begin inside a token.
         forced = self.vocabulary.encode([prefix.rstrip()])[0] if prefix.strip() else []
-        answers: list[Translation | None] = [None] * len(texts)
-        lengths = np.array([len(source) + 1 for source in sources], dtype=np.int64)
         with torch.inference_mode():
-            for indices in in_order(lengths, self.batch_tokens // config.beam or 1):
-                chosen = [sources[i] for i in indices]
-                memory = self.model.read(*pad_sources(chosen))
-                found = search(
-                    self.model.decoder,
-                    memory,
-                    config,
-                    prefixes=[forced] * len(chosen),
-                    limits=[config.limit(len(source)) for source in chosen],
-                    numbers=[first + int(i) for i in indices],
-                )
-                for index, hypotheses in zip(indices, found, strict=True):
-                    candidates = [
-                        Translation(
-                            texts[index],
-                            self.vocabulary.decode(h.tokens),
-                            h.score,
-                            h.logprob,
-                            [],
-                            self,
-                            sources[index],
-                            h.tokens,
-                        )
-                        for h in hypotheses[:best]
-                    ]
-                    candidates[0].best.extend(candidates)
-                    answers[index] = candidates[0]
-        return [answer for answer in answers if answer is not None]
+            return search(
+                self.model.decoder,
+                self.model.read(*pad_sources(chosen)),
+                config,
+                prefixes=[forced] * len(chosen),
+                limits=[config.limit(len(source)) for source in chosen],
+                numbers=[first + number for number in numbers],
+            )
+
+    def look(self, translation: Translation) -> TextLooks:
+        """Every look of a translation, heard in one teacher-forced pass over it."""
+        source, _ = pad_sources([translation.source_ids])
+        target = torch.tensor([[BEGIN, *translation.target_ids]])
+        with torch.inference_mode(), watch(self.model) as looks:
+            self.model(source, None, target)
+        return TextLooks(
+            source=[*self.vocabulary.pieces(translation.source_ids), END_LABEL],
+            # The look from position t decides the token that comes next, so rows are labelled with that token.
+            target=[*self.vocabulary.pieces(translation.target_ids), END_LABEL],
+            cross=looks.cross[:, 0].numpy(),
+            encoder=looks.encoder[:, 0].numpy(),
+            decoder=looks.decoder[:, 0].numpy(),
+            layer=self.layer,
+        )
 
 
 class TranslationTask:
@@ -146,7 +209,48 @@ class TranslationTask:
     name = "translation"
     recipe = TranslationRecipe
 
-    def prepare(self, recipe: TranslationRecipe, folders: Sequence[Path], out: Path, *, resume: bool) -> Work:
+    def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[TranslationRecipe, list[str]]:
+        """Hold a part out, and take a model as large as the pairs can feed."""
+        if len(files) not in (1, 2):
+            raise WrongUse(f"translation takes {TASKS[self.name].files}; {len(files)} files were given")
+        pairs = read_pairs(files)
+        training, valid, test = hold_out(pairs)
+        parts = {"train": training, "valid": valid, "test": test}
+        for part, chosen in parts.items():
+            write_pairs(out / f"{part}.tsv", chosen)
+        sizes = sizes_for(len(training))
+        stack = StackConfig(
+            layers=sizes.layers,
+            width=sizes.width,
+            heads=sizes.width // 64,
+            hidden=4 * sizes.width,
+            dropout=sizes.dropout,
+        )
+        recipe = TranslationRecipe(
+            name=out.name,
+            data=PairsConfig(**{part: [str((out / f"{part}.tsv").resolve())] for part in parts}),
+            tokens=BpeConfig(vocabulary=sizes.vocabulary),
+            model=EncoderDecoderConfig(encoder=stack, decoder=stack),
+            train=TrainConfig(
+                steps=sizes.steps,
+                warmup=max(1, sizes.steps // 10),
+                validate_every=max(1, sizes.steps // 20),
+                patience=6,
+                adam=AdamConfig(rate=1.5e-3),
+            ),
+        )
+        chosen_words = [
+            f"{len(pairs):,} sentence pairs: {len(training):,} to train on, {len(valid):,} to choose by, "
+            f"{len(test):,} to test with",
+            f"held out by source sentence, so that none is in two parts; written to {out}/{{train,valid,test}}.tsv",
+            f"model: {sizes.layers}+{sizes.layers} layers, {sizes.width} wide, dropout {sizes.dropout}; "
+            f"vocabulary of at most {sizes.vocabulary:,}; at most {sizes.steps:,} steps",
+        ]
+        return recipe, chosen_words
+
+    def prepare(
+        self, recipe: TranslationRecipe, folders: Sequence[Path], out: Path, *, resume: bool
+    ) -> tuple[Work, list[str]]:
         def pairs_of(part: list[str]) -> list[Pair]:
             return read_pairs([find(name, folders) for name in part])
 
@@ -164,8 +268,9 @@ class TranslationTask:
         torch.manual_seed(recipe.train.seed)
         model = build_encoder_decoder(recipe.model, len(vocabulary))
         examples, kept = _encode(vocabulary, training, recipe.data.longest)
-        sampler = Sampler(*examples.sizes(), budget=recipe.train.batch_tokens, seed=recipe.train.seed)
-        return Work(
+        source_sizes, target_sizes = examples.sizes()
+        sampler = Sampler(source_sizes, target_sizes, budget=recipe.train.batch_tokens, seed=recipe.train.seed)
+        work = Work(
             model=model,
             objective=SequenceObjective(recipe.train.smoothing),
             sampler=sampler,
@@ -173,8 +278,23 @@ class TranslationTask:
             validate=_Validation(vocabulary, validation, recipe),
             describe=lambda indices: _describe(indices, kept, training),
         )
+        epochs = recipe.train.steps * recipe.train.accumulate / len(sampler.batches)
+        told = [
+            f"{len(examples):,} training pairs, {int(target_sizes.sum()):,} target tokens"
+            + (
+                f"; {len(training) - len(kept):,} longer than {recipe.data.longest} tokens left out"
+                if len(kept) < len(training)
+                else ""
+            ),
+            f"vocabulary {len(vocabulary):,}, {sum(w.numel() for w in model.parameters()):,} parameters, "
+            f"{recipe.train.steps:,} steps = {epochs:.1f} epochs",
+        ]
+        return work, told
 
-    def finish(self, recipe: TranslationRecipe, work: Work, outcome: Outcome, out: Path) -> None:
+    def finish(
+        self, recipe: TranslationRecipe, work: Work, outcome: Outcome, folders: Sequence[Path], out: Path
+    ) -> list[Score]:
+        """Store the model, then score what was stored: rounding included."""
         config = {
             "task": self.name,
             "name": recipe.name,
@@ -182,9 +302,17 @@ class TranslationTask:
             "search": recipe.search.table(),
             "data": recipe.data.table(),
             "lowercase": recipe.lowercase,
+            "layer": recipe.layer or (recipe.model.decoder.layers + 1) // 2,
         }
         tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
-        write_folder(out, config, work.model, tokenizer, "", storage=recipe.storage)
+        write_folder(out, config, work.model, tokenizer, storage=recipe.storage)
+        folder = read_folder(out)
+        scores = []
+        if recipe.data.test:
+            files = self.test_files(folder, folders)
+            scores = self.evaluate(self.load(folder), files, Request(), lowercase=recipe.lowercase)
+        write_card(out, card(recipe, work.model, outcome, scores))
+        return scores
 
     def load(self, folder: ModelFolder) -> Translator:
         where = str(folder.path / "config.json")
@@ -193,7 +321,26 @@ class TranslationTask:
         with torch.device("meta"):
             model = build_encoder_decoder(config, len(vocabulary))
         fill(model, folder)
-        return Translator(model, vocabulary, SearchConfig.read(folder.config.get("search", {}), where=where))
+        settings = SearchConfig.read(folder.config.get("search", {}), where=where)
+        return Translator(model, vocabulary, settings, layer=int(folder.config.get("layer", 1)))
+
+    def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
+        names = PairsConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json")).test
+        if not names:
+            raise WrongUse(f"{folder.path}: its recipe names no test files; give them: saccade evaluate MODEL FILES")
+        return [find(name, folders) for name in names]
+
+    def evaluate(
+        self, pipeline: Translator, files: Sequence[Path], request: Request, *, lowercase: bool
+    ) -> list[Score]:
+        """BLEU and chrF with all references of a source together."""
+        sources, references = by_source(read_pairs(files))
+        outputs = []
+        for answer in pipeline.answer(sources, request):
+            if isinstance(answer, UserError):
+                raise answer
+            outputs.append(answer.text)
+        return [metric(outputs, references, lowercase=lowercase, bootstrap=1000) for metric in (bleu, chrf)]
 
 
 class _Validation:
@@ -212,8 +359,7 @@ class _Validation:
             loss, items = self.objective(model, self.examples.batch(indices))["loss"]
             total, count = total + loss.item(), count + items
         translator = Translator(model, self.vocabulary, self.recipe.search)
-        greedy = self.recipe.search.model_copy(update={"beam": 1})
-        outputs = [answer.text for answer in translator.translate(self.sources, greedy)]
+        outputs = [translation.text for translation in translator(self.sources, beam=1)]
         return {"loss": total / count, "bleu": bleu(outputs, self.references, lowercase=self.recipe.lowercase).value}
 
 

@@ -3,11 +3,15 @@
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from saccade.errors import UserError
 
 Entry = dict[str, Any]
 
@@ -32,7 +36,6 @@ class Log:
         )
         self.task = self.bar.add_task("", total=None)
         self.began = self.spoke = time.perf_counter()
-        self.busy = 0.0
         self.window = Window()
         self.entries: list[Entry] = []
 
@@ -76,8 +79,12 @@ class Log:
     def validation(self, step: int, scores: dict[str, float]) -> None:
         self._write({"step": step, "validation": scores})
         self.console.print(f"step {step}: " + "  ".join(f"{k} {v:.4g}" for k, v in scores.items()), soft_wrap=True)
+        with _saying_what_is_kept(self.folder):
+            draw_curve(self.entries, self.folder / "curve.png")
+
+    def restart_clock(self) -> None:
+        """Speed is that of training: validating and saving do not count."""
         self.window = Window()
-        draw_curve(self.entries, self.folder / "curve.png")
 
     def say(self, text: str) -> None:
         self.console.print(text, soft_wrap=True, markup=False)
@@ -92,8 +99,9 @@ class Log:
 
     def _write(self, entry: Entry) -> None:
         self.entries.append(entry)
-        self.file.write(json.dumps(entry) + "\n")
-        self.file.flush()
+        with _saying_what_is_kept(self.folder):
+            self.file.write(json.dumps(entry) + "\n")
+            self.file.flush()
 
 
 class Window:
@@ -112,6 +120,17 @@ class Window:
         """Target tokens and GFLOP per second."""
         seconds = max(now - self.since, 1e-9)
         return self.tokens / seconds, self.flops / seconds / 1e9
+
+
+@contextmanager
+def _saying_what_is_kept(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"could not write in {folder}: {error.strerror or error}; "
+            f"the last good checkpoint is kept: free some space and run saccade resume {folder}"
+        ) from None
 
 
 def draw_curve(entries: list[Entry], path: Path) -> None:

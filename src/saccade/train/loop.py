@@ -3,6 +3,7 @@
 import math
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -88,6 +89,8 @@ class Outcome:
     scores: dict[str, float]
     chosen: str
     """Which weights the model now holds."""
+    seconds: float
+    """Time spent training, over all interruptions."""
 
 
 @dataclass
@@ -101,6 +104,8 @@ class Progress:
     """The validated steps, whose weights may be averaged."""
     stale: int = 0
     """Validations since the best."""
+    seconds: float = 0.0
+    """Time spent so far."""
 
 
 def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bool = False) -> Outcome:
@@ -114,6 +119,7 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     if resume:
         _restore(folder / "checkpoints", work, optimizer, progress, log)
     log.start(progress.step, config.steps)
+    before, began = progress.seconds, time.perf_counter()
 
     model.train()
     with _interruptible() as interrupted:
@@ -136,17 +142,18 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
                 group["lr"] = rate
             optimizer.step()
             optimizer.zero_grad()
-            progress.step = step
+            progress.step, progress.seconds = step, before + time.perf_counter() - began
             flops = sum(objective.flops(model, batch) for batch in batches)
             log.step(step, totals, rate=rate, norm=norm, tokens=count, flops=flops, epoch=work.sampler.progress)
 
             if step % config.validate_every == 0 or step == config.steps:
                 _validate(work, config, progress, log)
-                _save(folder / "checkpoints", work, optimizer, progress, config)
+                _save(folder / "checkpoints", work, optimizer, progress)
+                log.restart_clock()
             if interrupted.is_set():
-                _save(folder / "checkpoints", work, optimizer, progress, config)
+                _save(folder / "checkpoints", work, optimizer, progress)
                 log.stop()
-                return Outcome(False, step, {}, "the last step")
+                return Outcome(False, step, {}, "the last step", progress.seconds)
     log.stop()
     return _choose(work, config, progress, folder / "checkpoints", log)
 
@@ -171,14 +178,14 @@ def _choose(work: Work, config: TrainConfig, progress: Progress, folder: Path, l
     if len(steps) > 1:
         log.say(f"average of steps {steps[0]}…{steps[-1]}: {_list(scores)}")
     if _judge(scores, config) >= progress.best:
-        return Outcome(
-            True, progress.step, scores, f"the average of {len(steps)} checkpoints, steps {steps[0]} to {steps[-1]}"
-        )
+        chosen = f"the average of {len(steps)} checkpoints, steps {steps[0]} to {steps[-1]}"
+        return Outcome(True, progress.step, scores, chosen, progress.seconds)
     model.load_state_dict(_named(model, read_weights(_path(folder, progress.best_step))), strict=False)
-    return Outcome(True, progress.step, _scores(work, log), f"the checkpoint of step {progress.best_step}")
+    chosen = f"the checkpoint of step {progress.best_step}"
+    return Outcome(True, progress.step, _scores(work, log), chosen, progress.seconds)
 
 
-def _save(folder: Path, work: Work, optimizer: optim.Optimizer, progress: Progress, config: TrainConfig) -> None:
+def _save(folder: Path, work: Work, optimizer: optim.Optimizer, progress: Progress) -> None:
     training = {"random": torch.get_rng_state()}
     for number, entry in optimizer.state_dict()["state"].items():
         training |= {f"{number}.{name}": value for name, value in entry.items()}
@@ -271,7 +278,7 @@ def _interruptible() -> Iterator[threading.Event]:
         yield asked
         return
 
-    def ask(number: int, frame: Any) -> None:
+    def ask(*_: Any) -> None:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()

@@ -3,7 +3,7 @@
 import math
 
 
-def inverse_square_root(step: int, warmup: int, steps: int) -> float:
+def inverse_square_root(step: int, warmup: int, steps: int) -> float:  # noqa: ARG001
     """Linear warm-up, then ~1/√step (Vaswani et al. 2017, 5.3, whose peak is (d · warmup)^-½)."""
     return min(step / max(warmup, 1), math.sqrt(max(warmup, 1) / step))
 

@@ -1,0 +1,38 @@
+"""Saccade: its own model, objective and optimiser, as its training loop uses them."""
+
+import numpy as np
+from torch import Tensor
+
+from bench.engines.contract import SIZE, Batch, Engine, run
+from saccade import __version__
+from saccade.data.batches import SequenceBatch
+from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
+from saccade.models.transformer import StackConfig
+from saccade.train.objective import SequenceObjective
+from saccade.train.optim import AdamConfig, build_optimizer
+
+
+def build_model(vocabulary: int) -> EncoderDecoder:
+    stack = StackConfig(
+        layers=SIZE.layers, width=SIZE.width, heads=SIZE.heads, hidden=SIZE.hidden, dropout=SIZE.dropout
+    )
+    return build_encoder_decoder(EncoderDecoderConfig(encoder=stack, decoder=stack), vocabulary)
+
+
+def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  Saccade's padding is a constant of its own
+    model = build_model(vocabulary)
+    objective = SequenceObjective(SIZE.smoothing)
+    optimizer = build_optimizer(model, AdamConfig(rate=SIZE.rate, betas=SIZE.betas, epsilon=SIZE.epsilon))
+
+    def loss(batch: Batch) -> Tensor:
+        sequences = SequenceBatch(
+            batch.source_BS, batch.source_mask_BS, batch.target_BT, batch.labels_BT, indices=np.arange(0)
+        )
+        total, count = objective(model, sequences)["loss"]
+        return total / count
+
+    return Engine(f"saccade {__version__}", model, loss, optimizer)
+
+
+if __name__ == "__main__":
+    run(build)

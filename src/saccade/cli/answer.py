@@ -1,0 +1,218 @@
+"""Commands that ask a model: translate, run, look."""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from saccade.cli.reading import Lines, Refused, checked
+from saccade.errors import UserError, WrongUse
+from saccade.tasks.table import TASKS, TaskRow
+
+if TYPE_CHECKING:
+    from saccade.tasks.contract import Answer, Pipeline, Request
+
+FIRST_CHUNK, LARGEST_CHUNK = 16, 512
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Options:
+    """How to answer, the same for every verb."""
+
+    beam: int | None = None
+    "Beginnings kept at every step; 1 is greedy. By default the model's own setting."
+    alpha: float | None = None
+    "Length penalty; more favours longer texts."
+    best: int = 1
+    "How many answers per input, each with its score."
+    prefix: str = ""
+    "What the answer must begin with."
+    temperature: float | None = None
+    "Draw at random: below 1 bolder, above 1 more varied."
+    seed: int | None = None
+    "Same seed, same draws."
+    look: Annotated[Path | None, Parameter(show_default=False)] = None
+    "Draw where the model looked: FILE.png or FILE.svg, or in the terminal when no file follows."
+    layer: int | None = None
+    "Layer to draw, counted from 1."
+    head: int | None = None
+    "Head to draw, counted from 1; by default the mean of all heads."
+    format: Literal["text", "json"] = "text"
+    "json: one object a line, for machines."
+
+    def request(self) -> "Request":
+        """Checked here, before anything is loaded."""
+        if self.beam is not None and self.beam < 1:
+            raise WrongUse(f"--beam must be at least 1, not {self.beam}")
+        if self.best < 1:
+            raise WrongUse(f"--best must be at least 1, not {self.best}")
+        if self.temperature is not None and self.temperature <= 0:
+            raise WrongUse(
+                f"--temperature must be above 0, not {self.temperature}; leave it out for the likeliest text"
+            )
+        if self.best > 1 and self.temperature is not None:
+            raise WrongUse("--best goes with beam search; leave out --temperature, or change --seed for other draws")
+        from saccade.tasks.contract import Request
+
+        return Request(self.beam, self.alpha, self.best, self.prefix, self.temperature, self.seed)
+
+
+DEFAULTS = Options()
+
+
+def translate(*texts: str, model: str = TASKS["translation"].model, options: Options = DEFAULTS) -> int:
+    """Translate sentences: each argument is one, or, without arguments, each line of standard input.
+
+    Examples:
+
+        saccade translate "this cat is very large"
+        saccade translate "this cat is very large" --look attention.png
+        saccade translate "this cat is very large" --prefix "este gato es muy"
+        saccade translate "we are eating bread" --best 3 --format json
+        cat book.txt | saccade translate > libro.txt
+
+    Parameters
+    ----------
+    texts:
+        Sentences to translate.
+    model:
+        A bundled model's name, or a model folder.
+    """
+    return _answer_all(texts, model, options, TASKS["translation"])
+
+
+def run(model: str, /, *texts: str, options: Options = DEFAULTS) -> int:
+    """Give inputs to any model: each argument is one, or, without arguments, each line of standard input.
+
+    Examples:
+
+        saccade run en-es "good morning"
+        saccade run runs/my-model < sentences.txt
+
+    Parameters
+    ----------
+    model:
+        A bundled model's name, or a model folder.
+    texts:
+        Inputs.
+    """
+    return _answer_all(texts, model, options, None)
+
+
+def look(
+    model: str,
+    text: str,
+    *,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    layer: int | None = None,
+    head: int | None = None,
+    prefix: str = "",
+) -> int:
+    """Draw where a model looked while it answered.
+
+    Examples:
+
+        saccade look en-es "this cat is very large" -o attention.png
+        saccade look en-es "this cat is very large" --layer 1 --head 3
+
+    Parameters
+    ----------
+    model:
+        A bundled model's name, or a model folder.
+    text:
+        The input.
+    output:
+        FILE.png or FILE.svg; without it the picture is drawn in the terminal.
+    layer:
+        Layer to draw, counted from 1.
+    head:
+        Head to draw, counted from 1; by default the mean of all heads.
+    prefix:
+        What the answer must begin with.
+    """
+    options = Options(prefix=prefix, look=output or Path("-"), layer=layer, head=head)
+    return _answer_all((text,), model, options, None)
+
+
+def _answer_all(texts: tuple[str, ...], model: str, options: Options, row: TaskRow | None) -> int:
+    """Answer the arguments, or standard input line by line; 1 if any input could not be answered."""
+    _check_look(texts, options)
+    longest = row.longest_text if row else max(row.longest_text for row in TASKS.values())
+    given = list(checked(texts, longest))
+    lines = None
+    if not given:
+        if sys.stdin.isatty():
+            print("saccade: reading standard input, one text a line; Ctrl-D ends it", file=sys.stderr)
+        lines = Lines(sys.stdin.buffer, longest)
+
+    request = options.request()
+    from saccade.tasks.load import load
+
+    pipeline = load(model)
+    if lines is None:
+        return sum(_show(pipeline, given, request, options, first=0)) and 1
+    failed, number, chunk = 0, 0, FIRST_CHUNK
+    while taken := lines.take(chunk):
+        failed += sum(_show(pipeline, taken, request, options, first=number))
+        number, chunk = number + len(taken), min(4 * chunk, LARGEST_CHUNK)
+    return 1 if failed or lines.refused else 0
+
+
+def _show(
+    pipeline: "Pipeline", texts: "list[str] | list[str | Refused]", request: "Request", options: Options, *, first: int
+) -> Iterator[bool]:
+    """Print the answers in order; yields for each text whether it failed."""
+    # An empty line needs no model: it comes out empty, so that line n stays the answer to line n.
+    wanted = [text for text in texts if isinstance(text, str) and text.strip()]
+    answers = iter(pipeline.answer(wanted, request, first=first))
+    for number, text in enumerate(texts, first + 1):
+        answer = next(answers) if isinstance(text, str) and text.strip() else None
+        if isinstance(answer, UserError):
+            print(f"saccade: line {number}: {answer}; its output is empty", file=sys.stderr)
+        if answer is None or isinstance(answer, UserError):
+            source = text if isinstance(text, str) else None
+            print(json.dumps({"source": source, "text": ""}, ensure_ascii=False) if options.format == "json" else "")
+            yield isinstance(answer, UserError)
+            continue
+        _print(answer, options)
+        yield False
+    sys.stdout.flush()
+
+
+def _print(answer: "Answer", options: Options) -> None:
+    if options.format == "json":
+        print(json.dumps(answer.record(), ensure_ascii=False))
+    elif options.best > 1:
+        for one in answer.best:
+            print(f"{one.score:.4f}\t{one.text}")
+    else:
+        print(answer.text)
+    if options.look is None:
+        return
+    if str(options.look) != "-":
+        answer.looks.picture(options.look, layer=options.layer, head=options.head)
+        print(f"saccade: drew {options.look}", file=sys.stderr)
+        return
+    from rich.console import Console
+
+    from saccade.look.picture import draw_in_terminal
+
+    draw_in_terminal(answer.looks.alignment(options.layer, options.head), Console(highlight=False))
+
+
+def _check_look(texts: tuple[str, ...], options: Options) -> None:
+    if options.look is None:
+        if options.layer is not None or options.head is not None:
+            raise WrongUse("--layer and --head say what to draw: add --look")
+        return
+    if str(options.look) != "-":
+        from saccade.look.picture import check_suffix
+
+        check_suffix(options.look)
+        if len(texts) != 1:
+            raise WrongUse(f"{options.look} can hold one picture, but there are {len(texts) or 'many'} texts; give one")

@@ -1,0 +1,90 @@
+"""Commands that tell what is here: models, show, data."""
+
+import json
+from pathlib import Path
+from typing import Literal
+
+
+def models(*, format: Literal["text", "json"] = "text") -> int:
+    """List the bundled models.
+
+    Examples:
+
+        saccade models
+
+    Parameters
+    ----------
+    format:
+        json: one object a line, for machines.
+    """
+    from saccade.tasks.load import bundled_models
+
+    for path in bundled_models():
+        config = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        megabytes = (path / "model.safetensors").stat().st_size / 1e6
+        card = (path / "README.md").read_text(encoding="utf-8").splitlines()
+        summary = next((line for line in card[1:] if line.strip()), "")
+        if format == "json":
+            row = {"name": path.name, "task": config["task"], "megabytes": round(megabytes, 1), "summary": summary}
+            print(json.dumps(row, ensure_ascii=False))
+        else:
+            print(f"{path.name:<12} {config['task']:<12} {megabytes:5.1f} MB  {summary}")
+    return 0
+
+
+def show(model: str, /) -> int:
+    """Print a model's card.
+
+    Examples:
+
+        saccade show en-es
+
+    Parameters
+    ----------
+    model:
+        A bundled model's name, or a model folder.
+    """
+    from saccade.errors import UserError
+    from saccade.folder import read_config
+    from saccade.tasks.load import model_path
+
+    path = model_path(model)
+    read_config(path)
+    card = path / "README.md"
+    if not card.exists():
+        raise UserError(f"{path}: has no card (README.md)")
+    print(card.read_text(encoding="utf-8", errors="replace").rstrip())
+    return 0
+
+
+def data(*, data: Path | None = None, format: Literal["text", "json"] = "text") -> int:
+    """List the data sets that recipes use: their licence, where to get them, and whether they are here.
+
+    Examples:
+
+        saccade data
+        saccade data --data ~/data
+
+    Parameters
+    ----------
+    data:
+        Folder to look in first; then $SACCADE_DATA, then ./data.
+    format:
+        json: one object a line, for machines.
+    """
+    from saccade.data.catalog import CATALOG
+    from saccade.data.text import data_folders
+
+    folders = data_folders(data)
+    for known in CATALOG:
+        there = [folder for folder in folders if all((folder / known.folder / name).exists() for name in known.files)]
+        where = str(there[0] / known.folder) if there else None
+        if format == "json":
+            row = {"name": known.folder, "what": known.what, "licence": known.licence, "source": known.source}
+            print(json.dumps(row | {"here": where}, ensure_ascii=False))
+            continue
+        print(f"{known.folder}: {known.what}")
+        print(f"    licence  {known.licence}")
+        print(f"    get it   {known.source}")
+        print(f"    here     {where or 'no; looked in ' + ', '.join(map(str, folders))}")
+    return 0

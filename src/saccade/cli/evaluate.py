@@ -1,0 +1,65 @@
+"""The command that scores models."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Literal
+
+from saccade.errors import WrongUse
+
+
+def evaluate(
+    model: str,
+    /,
+    *files: Path,
+    data: Path | None = None,
+    beam: int | None = None,
+    alpha: float | None = None,
+    lowercase: bool | None = None,
+    format: Literal["text", "json"] = "text",
+) -> int:
+    """Score a model on held-out files: by default the test part that its recipe names.
+
+    Examples:
+
+        saccade evaluate en-es --data ~/data
+        saccade evaluate my-model test.en test.es
+        saccade evaluate my-model test.tsv --beam 1 --format json
+
+    Parameters
+    ----------
+    model:
+        A bundled model's name, or a model folder.
+    files:
+        For translation: a TSV of source and target, or two aligned files.
+    data:
+        Folder the recipe's data is in; by default $SACCADE_DATA, then ./data.
+    beam:
+        Beginnings kept at every step; by default the model's own setting.
+    alpha:
+        Length penalty.
+    lowercase:
+        Score without regard to case; by default as in the recipe.
+    format:
+        json: one object a line, for machines.
+    """
+    if beam is not None and beam < 1:
+        raise WrongUse(f"--beam must be at least 1, not {beam}")
+    from rich.console import Console
+
+    from saccade.data.text import data_folders
+    from saccade.folder import read_folder
+    from saccade.tasks.contract import Request
+    from saccade.tasks.load import model_path, task_named
+
+    folder = read_folder(model_path(model))
+    task = task_named(folder.config["task"])
+    pipeline = task.load(folder)
+    chosen = list(files) or task.test_files(folder, data_folders(data))
+    case = bool(folder.config.get("lowercase", False)) if lowercase is None else lowercase
+    with Console(stderr=True).status(f"scoring {model} on {', '.join(file.name for file in chosen)} …"):
+        scores = task.evaluate(pipeline, chosen, Request(beam=beam, alpha=alpha), lowercase=case)
+    for score in scores:
+        print(json.dumps(vars(score)) if format == "json" else score)
+    sys.stdout.flush()
+    return 0

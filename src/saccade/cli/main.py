@@ -1,0 +1,90 @@
+"""The table of commands, and how every one of them ends: exit code 0, 1 (failed) or 2 (wrong use)."""
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from saccade import __version__
+from saccade.cli.answer import look, run, translate
+from saccade.cli.catalog import data, models, show
+from saccade.cli.evaluate import evaluate
+from saccade.cli.train import resume, train
+from saccade.errors import UserError
+
+HELP = """Train, run and look inside attention models, on the machine you have.
+
+For example:
+
+    saccade translate "this cat is very large"
+    saccade translate "this cat is very large" --look attention.png
+    saccade train translation my.en my.es --out my-model
+    saccade models
+
+Every command: `--help` with examples, `--format json` where there is output for machines, `--debug` for
+the whole traceback of an error. Results go to stdout, progress to stderr.
+"""
+
+app = App(
+    name="saccade", help=HELP, help_format="markdown", version=f"saccade {__version__}", version_flags=["--version"]
+)
+for command in (translate, run, look, train, resume, evaluate, models, show, data):
+    app.command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point of the `saccade` command."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    code = 0
+    try:
+        code = (
+            app(_with_terminal_look(words), exit_on_error=False, print_error=False, result_action="return_value") or 0
+        )
+        sys.stdout.flush()
+    except CycloptsError as error:
+        code = _complain(f"{_one_line(str(error))}; see saccade {words[0] if words else ''} --help", 2)
+    except UserError as error:
+        if debug:
+            traceback.print_exc()
+        code = _complain(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        code = _complain("stopped", 130)
+    except BrokenPipeError:
+        # The reader of our output has gone (as `head` does): nothing more to say to anyone.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        what = _told(error) if isinstance(error, OSError) else repr(error)
+        code = _complain(f"{_one_line(what)}; --debug shows where", 1)
+    sys.exit(code)
+
+
+def _with_terminal_look(words: list[str]) -> list[str]:
+    """`--look` may stand alone: it then means the terminal, which is written `-`."""
+    result = []
+    for number, word in enumerate(words):
+        following = words[number + 1] if number + 1 < len(words) else ""
+        alone = word == "--look" and not re.search(r"^\S*\.\w{2,5}$", following)
+        result.append("--look=-" if alone else word)
+    return result
+
+
+def _told(error: OSError) -> str:
+    """What the system says, without Python's numbers."""
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or repr(error)
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"saccade: {message}", file=sys.stderr)
+    return code
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).rstrip(".")

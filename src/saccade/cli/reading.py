@@ -1,0 +1,73 @@
+"""Input lines as they come: read ahead in a thread, so that what is wrong with one is said at once."""
+
+import queue
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from saccade.errors import UserError
+
+AHEAD = 4096
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A line that cannot be used; the reason was said when it was read."""
+
+    number: int
+
+
+class Lines:
+    """Lines of a stream, in order; `take` gives what is there without waiting for more."""
+
+    def __init__(self, stream: BinaryIO, longest: int) -> None:
+        self.stream, self.longest = stream, longest
+        self.refused = 0
+        self.queue: queue.Queue[str | Refused | None] = queue.Queue(AHEAD)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def take(self, most: int) -> list[str | Refused]:
+        """Between 1 and `most` lines; none at the end."""
+        taken: list[str | Refused] = []
+        while len(taken) < most:
+            try:
+                line = self.queue.get(block=not taken)
+            except queue.Empty:
+                break
+            if line is None:
+                self.queue.put(None)
+                break
+            taken.append(line)
+        return taken
+
+    def _read(self) -> None:
+        try:
+            for number, line in enumerate(self.stream, 1):
+                self.queue.put(self._line(number, line))
+        except OSError as error:
+            self._refuse(0, f"standard input: {error.strerror}")
+        self.queue.put(None)
+
+    def _line(self, number: int, line: bytes) -> str | Refused:
+        try:
+            text = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+        except UnicodeDecodeError as error:
+            return self._refuse(number, f"not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1})")
+        if len(text) > self.longest:
+            return self._refuse(number, f"{len(text):,} characters; at most {self.longest:,} are read in one text")
+        return text
+
+    def _refuse(self, number: int, why: str) -> Refused:
+        self.refused += 1
+        print(f"saccade: line {number}: {why}; its output is empty", file=sys.stderr, flush=True)
+        return Refused(number)
+
+
+def checked(texts: Iterable[str], longest: int) -> Iterator[str]:
+    """Texts given as arguments: the first that is too long is an error."""
+    for text in texts:
+        if len(text) > longest:
+            raise UserError(f"a text of {len(text):,} characters; at most {longest:,} are read in one text")
+        yield text

@@ -1,0 +1,172 @@
+"""Commands that make models: train, resume."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from saccade.errors import UserError, WrongUse
+from saccade.tasks.table import TASKS
+
+if TYPE_CHECKING:
+    from saccade.tasks.contract import Recipe, Task
+
+
+def train(
+    recipe: str,
+    /,
+    *files: Path,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    set_: Annotated[list[str], Parameter(name="--set", negative="")] = [],  # noqa: B006
+    data: Path | None = None,
+    quiet: bool = False,
+) -> int:
+    """Train a model by a recipe, or from your own files with no recipe at all.
+
+    Examples:
+
+        saccade train translation my.en my.es --out my-model
+        saccade train translation pairs.tsv --out my-model
+        saccade train en-es --data ~/data
+        saccade train en-es --set train.steps=500 --set model.encoder.layers=2 --out runs/small
+        saccade train my-recipe.toml
+
+    Ctrl-C saves; `saccade resume DIR` goes on exactly there.
+
+    Parameters
+    ----------
+    recipe:
+        A recipe's name, a recipe file (.toml), or a task (translation) followed by your files.
+    files:
+        For a task: a TSV of source and target, or two files whose lines translate each other.
+    out:
+        The folder to make; by default runs/NAME. It becomes a model folder.
+    set_:
+        Change a key of the recipe: dotted.key=value. May be repeated.
+    data:
+        Folder the recipe's data is in; by default $SACCADE_DATA, then ./data.
+    quiet:
+        Say nothing while training.
+    """
+    from saccade.config import override, read_toml
+    from saccade.data.text import data_folders
+    from saccade.tasks.load import recipe_path, task_named
+
+    folders = data_folders(data)
+    if recipe in TASKS:
+        if not files:
+            raise WrongUse(f"saccade train {recipe} needs files: {TASKS[recipe].files}")
+        out = out or Path("runs") / files[0].stem
+        task = task_named(recipe)
+        _make(out)
+        with _cleared_on_failure(out):
+            chosen, told = task.recipe_for(files, out)
+            table = chosen.table()
+    else:
+        if files:
+            raise WrongUse(f"a recipe names its own data; files go with a task: saccade train translation {files[0]} …")
+        path = recipe_path(recipe)
+        table, told = read_toml(path), []
+        task = task_named(str(table.get("task", "missing")))
+        out = out or Path("runs") / path.stem
+        task.recipe.read(table, where=str(path))
+        _make(out)
+    with _cleared_on_failure(out):
+        settled = task.recipe.read(override(table, set_), where="recipe")
+        for line in told:
+            print(line, file=sys.stderr)
+        return _run(task, settled, folders, out, quiet=quiet, again=False)
+
+
+def resume(run: Path, /, *, data: Path | None = None, quiet: bool = False) -> int:
+    """Go on with a training that was interrupted, exactly where its last checkpoint is.
+
+    Examples:
+
+        saccade resume runs/en-es
+
+    Parameters
+    ----------
+    run:
+        The folder `saccade train` made.
+    data:
+        Folder of the data, if it has moved.
+    quiet:
+        Say nothing while training.
+    """
+    from saccade.config import read_toml
+    from saccade.tasks.load import task_named
+
+    if not (run / "recipe.toml").is_file():
+        raise WrongUse(f"{run}: no training to resume there: it has no recipe.toml")
+    table = read_toml(run / "recipe.toml")
+    task = task_named(str(table.get("task", "missing")))
+    recipe = task.recipe.read(table, where=str(run / "recipe.toml"))
+    folders = [*([data] if data else []), *map(Path, _told(run).get("data", []))]
+    return _run(task, recipe, folders, run, quiet=quiet, again=True)
+
+
+def _run(task: "Task", recipe: "Recipe", folders: list[Path], out: Path, *, quiet: bool, again: bool) -> int:
+    from rich.console import Console
+
+    from saccade.config import to_toml
+    from saccade.train.log import Log
+    from saccade.train.loop import train as run_loop
+
+    console = Console(stderr=True, quiet=quiet, highlight=False)
+    with console.status("reading the data and learning the vocabulary …"):
+        work, told = task.prepare(recipe, folders, out, resume=again)
+    for line in told:
+        console.print(line, soft_wrap=True)
+    if not again:
+        # recipe.toml makes a folder resumable, so it comes when everything before step 1 is done.
+        (out / "run.json").write_text(json.dumps({"data": [str(folder.resolve()) for folder in folders]}) + "\n")
+        (out / "recipe.toml").write_text(to_toml(recipe.table()), encoding="utf-8")
+    outcome = run_loop(work, recipe.train, out, Log(out, quiet=quiet), resume=again)
+    if not outcome.finished:
+        print(f"stopped after step {outcome.step} and saved; go on with: saccade resume {out}", file=sys.stderr)
+        return 130
+    console.print(f"kept {outcome.chosen}", soft_wrap=True)
+    with console.status("scoring the test part …"):
+        scores = task.finish(recipe, work, outcome, folders, out)
+    for score in scores:
+        print(score)
+    console.print(f"the model is in {out}: saccade run {out} …", soft_wrap=True)
+    return 0
+
+
+def _make(out: Path) -> None:
+    if (out / "recipe.toml").exists():
+        raise WrongUse(f"{out} holds a training already: saccade resume {out}, or choose another --out")
+    if out.is_dir() and any(out.iterdir()):
+        raise WrongUse(f"{out} is not empty; choose another --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {out}: {error.strerror}") from None
+
+
+@contextmanager
+def _cleared_on_failure(out: Path) -> Iterator[None]:
+    """A training that never began leaves nothing behind that would stand in the way of the next try."""
+    try:
+        yield
+    except BaseException:
+        if not (out / "recipe.toml").exists():
+            for name in ("train.tsv", "valid.tsv", "test.tsv", "tokenizer.json", "run.json"):
+                (out / name).unlink(missing_ok=True)
+            if out.is_dir() and not any(out.iterdir()):
+                out.rmdir()
+        raise
+
+
+def _told(run: Path) -> dict[str, Any]:
+    try:
+        told = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}

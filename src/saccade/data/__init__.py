@@ -1,0 +1,1 @@
+"""Files -> examples -> batches. Data gives records; it does not know models."""

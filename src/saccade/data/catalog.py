@@ -1,0 +1,31 @@
+"""The data sets recipes name: what they are, their licence, and where the public gets them. None comes with Saccade."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class DataSet:
+    folder: str
+    what: str
+    licence: str
+    source: str
+    files: tuple[str, ...]
+    """What must be in the folder for its recipes to run."""
+
+
+CATALOG = [
+    DataSet(
+        folder="tatoeba",
+        what="short English sentences with Spanish and French translations, as TSV",
+        licence="CC BY 2.0 (tatoeba.org, manythings.org/anki)",
+        source="manythings.org/anki: spa-eng.zip, fra-eng.zip; split by English sentence",
+        files=tuple(f"eng-{lang}.{part}.tsv.gz" for lang in ("spa", "fra") for part in ("train", "valid", "test")),
+    ),
+    DataSet(
+        folder="multi30k",
+        what="image captions in English, German, French and Czech, one a line",
+        licence="non-commercial research and education",
+        source="github.com/multi30k/dataset: data/task1/raw",
+        files=tuple(f"{part}.{lang}.gz" for part in ("train", "val", "test_2016_flickr") for lang in ("en", "de")),
+    ),
+]

@@ -1,0 +1,67 @@
+"""The order in which training examples are met: shuffled, bucketed by length, resumable at the exact next batch."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+def plan_epoch(source: np.ndarray, target: np.ndarray, budget: int, seed: int, epoch: int) -> list[np.ndarray]:
+    """The batches of one epoch, a pure function of its arguments.
+
+    Examples are shuffled, then sorted by length with ties in shuffled order, cut so that a batch
+    holds at most `budget` padded target tokens (and as many source tokens), and the batches shuffled.
+    """
+    random = np.random.default_rng([seed, epoch])
+    shuffled = random.permutation(len(source))
+    order = shuffled[np.lexsort((source[shuffled], target[shuffled]))]
+    source, target = source[order], target[order]
+    batches, start = [], 0
+    while start < len(order):
+        stop = _fill(source, target, start, budget)
+        batches.append(order[start:stop])
+        start = stop
+    random.shuffle(batches)
+    return batches
+
+
+def _fill(source: np.ndarray, target: np.ndarray, start: int, budget: int) -> int:
+    """Where the batch that begins at `start` ends."""
+    reach = min(len(source), start + budget)
+    widest = np.maximum(np.maximum.accumulate(source[start:reach]), np.maximum.accumulate(target[start:reach]))
+    padded = widest * np.arange(1, reach - start + 1)
+    return start + max(1, int(np.searchsorted(padded, budget, side="right")))
+
+
+class Sampler:
+    """Endless batches of example numbers; its whole state is which batch comes next."""
+
+    def __init__(self, source: np.ndarray, target: np.ndarray, *, budget: int, seed: int) -> None:
+        self.source, self.target, self.budget, self.seed = source, target, budget, seed
+        self.epoch, self.next = 0, 0
+        self.batches = self._plan()
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return self
+
+    def __next__(self) -> np.ndarray:
+        if self.next == len(self.batches):
+            self.epoch, self.next = self.epoch + 1, 0
+            self.batches = self._plan()
+        self.next += 1
+        return self.batches[self.next - 1]
+
+    @property
+    def progress(self) -> float:
+        """Epochs done, as a fraction."""
+        return self.epoch + self.next / len(self.batches)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "next": self.next}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.epoch, self.next = int(state["epoch"]), int(state["next"])
+        self.batches = self._plan()
+
+    def _plan(self) -> list[np.ndarray]:
+        return plan_epoch(self.source, self.target, self.budget, self.seed, self.epoch)

@@ -1,0 +1,32 @@
+"""The card of a trained model: what it is, how it was made, how good it is, all as measured."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from saccade.evaluate.metrics import Score
+from saccade.tasks.contract import Recipe
+from saccade.train.loop import Outcome
+
+
+def card(recipe: Recipe, model: nn.Module, outcome: Outcome, scores: Sequence[Score]) -> str:
+    """Markdown; `saccade show` prints it."""
+    parameters = sum(weight.numel() for weight in model.parameters())
+    validation = ", ".join(f"{name} {value:.4g}" for name, value in outcome.scores.items())
+    lines = [
+        f"# {recipe.name}",
+        "",
+        recipe.card.summary or f"A model for {recipe.task}.",
+        "",
+        f"- task: {recipe.task}",
+        f"- parameters: {parameters:,}",
+        f"- recipe: {recipe.name}, seed {recipe.train.seed}, {outcome.step:,} of {recipe.train.steps:,} steps",
+        f"- weights: {outcome.chosen}",
+        f"- time: {outcome.seconds / 60:.0f} minutes on {torch.get_num_threads()} cores, validation included",
+        f"- validation: {validation}",
+        *(f"- test: {score}" for score in scores),
+        f"- data: {recipe.card.data or 'own files'}",
+        f"- licence of the weights: {recipe.card.licence}",
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,26 @@
+"""How large a model a number of sentence pairs can feed, for people who bring only files."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A model and how long to train it."""
+
+    layers: int
+    width: int
+    vocabulary: int
+    dropout: float
+    steps: int
+
+
+def sizes_for(pairs: int) -> Sizes:
+    """Few pairs: a small model, many passes, much dropout. Many pairs: the size of the bundled models.
+
+    A step sees about 200 sentences. Early stopping ends what has nothing more to gain.
+    """
+    if pairs < 5_000:
+        return Sizes(layers=2, width=128, vocabulary=2_000, dropout=0.3, steps=max(300, pairs * 30 // 200))
+    if pairs < 50_000:
+        return Sizes(layers=3, width=192, vocabulary=4_000, dropout=0.2, steps=pairs * 20 // 200)
+    return Sizes(layers=3, width=256, vocabulary=8_000, dropout=0.1, steps=min(20_000, pairs * 10 // 200))

@@ -1,0 +1,36 @@
+"""The table of tasks and their verbs. Free of torch, so that help is instant."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task as the command line knows it before anything heavy is loaded."""
+
+    name: str
+    verb: str
+    home: str
+    """module:class of the task"""
+    model: str
+    """The bundled model its verb uses by default."""
+    help: str
+    longest_text: int
+    """Characters of one input that are read; more is no sentence."""
+    files: str
+    """What `saccade train TASK FILES` takes."""
+
+
+TASKS = {
+    row.name: row
+    for row in [
+        TaskRow(
+            name="translation",
+            verb="translate",
+            home="saccade.tasks.translation:TranslationTask",
+            model="en-es",
+            help="Translate sentences.",
+            longest_text=5_000,
+            files="a TSV of source and target, or two files whose lines translate each other",
+        )
+    ]
+}

@@ -1,0 +1,231 @@
+"""Configuration: records survive TOML, settings go where they are meant to, and a wrong key or value is named in one line."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
+
+import saccade.config
+from saccade.config import Record, override, read_toml, to_toml
+from saccade.errors import UserError, WrongUse
+from saccade.tasks.translation import TranslationRecipe
+from saccade.train.loop import TrainConfig
+
+RECIPES = sorted((Path(saccade.config.__file__).parent / "recipes").glob("*.toml"))
+TABLE: dict[str, Any] = {
+    "name": "toy",
+    "data": {"train": ["train.en", "train.es"], "valid": ["valid.tsv"], "source": 'Español "ñ" \\ \t\n\x7f 🙂'},
+    "model": {
+        "encoder": {"positions": {"kind": "learned", "length": 77}, "dropout": 0.25},
+        "decoder": {"positions": {"kind": "none"}, "norm": "post"},
+    },
+    "search": {"temperature": 0.7},
+    "train": {"steps": 10, "adam": {"rate": 3e-4, "betas": [0.9, 0.999], "epsilon": 1e-12}},
+}
+
+
+def recipe(table: dict[str, Any]) -> TranslationRecipe:
+    return TranslationRecipe.read(table, where="toy.toml")
+
+
+# Records and TOML
+
+
+def test_a_record_survives_toml(tmp_path: Path) -> None:
+    for settings in ([], ["search.temperature=0.125"], ["train.adam.rate=1e-300"], ["model.tie=none"]):
+        record = recipe(override(TABLE, settings))
+        path = tmp_path / "recipe.toml"
+        path.write_text(to_toml(record.table()), encoding="utf-8")
+        assert recipe(read_toml(path)) == record
+
+
+@pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.stem)
+def test_every_translation_recipe_survives_toml(path: Path) -> None:
+    table = read_toml(path)
+    if table["task"] != "translation":
+        pytest.skip("of another task")
+    record = TranslationRecipe.read(table, where=str(path))
+    assert TranslationRecipe.read(tomllib.loads(to_toml(record.table())), where="again") == record
+
+
+def test_there_are_recipes() -> None:
+    assert RECIPES, "the test above would hold for nothing"
+
+
+KEYS = st.from_regex(r"[A-Za-z_][A-Za-z0-9_-]{0,8}", fullmatch=True)
+SCALARS = (
+    st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]))
+)
+TABLES = st.recursive(
+    st.dictionaries(KEYS, SCALARS | st.lists(SCALARS, max_size=3), max_size=4),
+    lambda inner: st.dictionaries(KEYS, SCALARS | inner, max_size=4),
+    max_leaves=6,
+)
+
+
+@given(TABLES)
+def test_any_plain_table_survives_toml(table: dict[str, Any]) -> None:
+    assert tomllib.loads(to_toml(table)) == table
+
+
+def test_a_file_that_is_no_toml_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text("a = 1\nb = = 2\n")
+    with pytest.raises(WrongUse, match=r"broken.toml: not valid TOML: .*line 2"):
+        read_toml(path)
+    path.write_bytes(b"a = '\xff'\n")
+    with pytest.raises(WrongUse, match=r"broken.toml: not valid TOML"):
+        read_toml(path)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="none.toml"):
+        read_toml(tmp_path / "none.toml")
+
+
+def test_records_do_not_change() -> None:
+    record = TrainConfig(steps=5)
+    with pytest.raises(ValidationError, match="frozen"):
+        record.steps = 6
+
+
+# --set
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("2000", 2000),
+        ("1e-3", 1e-3),
+        ("true", True),
+        ("[1, 2]", [1, 2]),
+        ('"quoted"', "quoted"),
+        ("plain words", "plain words"),
+        ("-loss", "-loss"),
+        ("a=b", "a=b"),
+        ("", ""),
+        ("{rate = 2.0}", {"rate": 2.0}),
+    ],
+)
+def test_a_setting_is_read_as_toml_where_it_can_be_and_as_text_otherwise(text: str, value: object) -> None:
+    assert override({}, [f"train.adam.x={text}"]) == {"train": {"adam": {"x": value}}}
+
+
+def test_settings_replace_one_key_and_leave_the_others_and_the_table_itself() -> None:
+    before = to_toml(TABLE)
+    after = override(TABLE, [" train.steps = 20 ", "train.adam.rate=1.0", "train.steps=30"])
+    assert recipe(after).train.steps == 30
+    assert recipe(after).train.adam.rate == 1.0
+    assert recipe(after).train.adam.epsilon == 1e-12
+    assert recipe(after).model == recipe(TABLE).model
+    assert to_toml(TABLE) == before
+
+
+@pytest.mark.parametrize("setting", ["train.steps", "=5", "  =5", "name.inner=5"])
+def test_a_setting_that_cannot_be_meant_is_refused(setting: str) -> None:
+    with pytest.raises(WrongUse, match="--set") as caught:
+        override(TABLE, [setting])
+    assert setting in str(caught.value)
+
+
+def test_choosing_another_kind_drops_the_keys_of_the_old_kind() -> None:
+    changed = override(TABLE, ["model.encoder.positions.kind=sinusoidal"])
+    assert changed["model"]["encoder"]["positions"] == {"kind": "sinusoidal"}
+    assert recipe(changed).model.encoder.positions.kind == "sinusoidal"
+    assert recipe(changed).model.encoder.dropout == 0.25, "its neighbours stay"
+    further = override(changed, ["model.encoder.positions.layout=halves"])
+    assert recipe(further).model.encoder.positions.table() == {"kind": "sinusoidal", "layout": "halves"}
+
+
+def test_choosing_the_same_kind_keeps_its_keys() -> None:
+    same = override(TABLE, ["model.encoder.positions.kind=learned"])
+    assert recipe(same).model.encoder.positions.table() == {"kind": "learned", "length": 77}
+
+
+# Wrong keys and values
+
+
+@pytest.mark.parametrize(
+    ("setting", "wrong", "nearest"),
+    [
+        ("train.warmpu=5", "train.warmpu", "train.warmup"),
+        ("trian.steps=5", "trian", "train"),
+        ("train.adam.rte=5", "train.adam.rte", "train.adam.rate"),
+        ("model.encoder.positions.lenght=5", "model.encoder.positions.lenght", "model.encoder.positions.length"),
+        ("model.decoder.layer=5", "model.decoder.layer", "model.decoder.layers"),
+        ("search.beams=5", "search.beams", "search.beam"),
+    ],
+)
+def test_an_unknown_key_is_refused_and_the_nearest_is_named(setting: str, wrong: str, nearest: str) -> None:
+    with pytest.raises(WrongUse) as caught:
+        recipe(override(TABLE, [setting]))
+    assert str(caught.value) == f"toy.toml: unknown key {wrong}; did you mean {nearest}?"
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "parts"),
+    [
+        ("train.steps=many", ["train.steps", "integer", "'many'"]),
+        ("train.steps=0", ["train.steps", "greater than or equal to 1", "0"]),
+        ("train.steps=2.5", ["train.steps", "2.5"]),
+        ("train.steps=[1]", ["train.steps", "[1]"]),
+        ("train.adam.betas=[0.9]", ["train.adam.betas"]),
+        ("train.adam=fast", ["train.adam", "'fast'"]),
+        ("train.schedule=cosine", ["train.schedule", "'linear'", "'cosine'"]),
+        ("model.encoder.norm=side", ["model.encoder.norm", "'pre'", "'side'"]),
+        ("model.encoder.positions.kind=sinus", ["model.encoder.positions", "'sinusoidal'", "'sinus'"]),
+        ("model.encoder.heads=3", ["model.encoder", "256", "3 heads"]),
+        ("model.decoder.width=128", ["model", "256 and 128", "tie = 'decoder'"]),
+        ("search.temperature=0", ["search.temperature", "greater than 0"]),
+        ("data.train=[]", ["data.train"]),
+        ("data.train=[1, 2]", ["data.train", "string", "1"]),
+        ('train.steps="two\\nlines"', ["train.steps", "two\\nlines"]),
+    ],
+)
+def test_a_wrong_value_is_refused_in_one_line_that_names_it(setting: str, parts: list[str]) -> None:
+    with pytest.raises(WrongUse) as caught:
+        recipe(override(TABLE, [setting]))
+    message = str(caught.value)
+    assert message.startswith("toy.toml: ")
+    assert "\n" not in message
+    assert len(message) < 250
+    for part in parts:
+        assert part in message
+
+
+def test_a_missing_key_is_named() -> None:
+    with pytest.raises(WrongUse, match="toy.toml: steps: field required$"):
+        TrainConfig.read({}, where="toy.toml")
+    with pytest.raises(WrongUse, match="toy.toml: train.steps: field required$"):
+        recipe(TABLE | {"train": {"warmup": 5}})
+
+
+# Help
+
+
+def leaves(record: type[BaseModel], path: str = "") -> Iterator[tuple[str, str | None]]:
+    """Every field a person can set, with its help; a record within a record is asked for its own fields."""
+    for name, field in record.model_fields.items():
+        inner = [part for part in (field.annotation, *get_args(field.annotation)) if isinstance(part, type)]
+        records = [part for part in inner if issubclass(part, BaseModel)]
+        for part in records:
+            yield from leaves(part, f"{path}{name}.")
+        # A field with one possible value is the record's own name: there is nothing to help with.
+        fixed = get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
+        if not records and not fixed:
+            yield path + name, field.description
+
+
+def test_every_field_has_a_line_of_help() -> None:
+    found = dict(leaves(TranslationRecipe))
+    assert {"train.adam.rate", "model.encoder.positions.length", "search.beam"} <= found.keys()
+    assert [name for name, help_text in found.items() if not help_text] == []
