@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 RECIPE = """task = "translation"
@@ -54,7 +55,7 @@ validate_every = 2
 average = 3
 adam = {{rate = 3e-3}}
 """
-PATIENCE = 240.0
+PATIENCE = 600.0
 """Seconds after which a process that does not get on is a failure."""
 
 
@@ -111,7 +112,7 @@ def being_written(run: Path) -> dict[str, int]:
 
 
 class Life:
-    """One process of a training, from its start to its end, by itself or by us."""
+    """One process of a training, from its start to its end, by itself or by us; as a context it leaves none behind."""
 
     def __init__(self, words: list[str], complaints: Path) -> None:
         self.complaints = complaints
@@ -121,16 +122,22 @@ class Life:
                 words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, env=environment()
             )
 
-    def wait_for(self, there: Callable[[], bool]) -> bool:
-        """Look as often as we can; False if the process ended by itself before it was there."""
-        while time.monotonic() - self.began < PATIENCE:
-            if there():
-                return True
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.kill()
+
+    def wait_for(self, there: Callable[[], bool]) -> None:
+        """Look as often as we can until it is there."""
+        while not there():
             if self.process.poll() is not None:
-                return False
+                raise RuntimeError(
+                    f"the training ended too early, with exit code {self.process.returncode}; {self.said()}"
+                )
+            if time.monotonic() - self.began > PATIENCE:
+                raise RuntimeError(f"the training did not get on in {PATIENCE:.0f} s; {self.said()}")
             time.sleep(0.0002)
-        self.process.kill()
-        raise RuntimeError(f"nothing to be seen of the training for {PATIENCE:.0f} s; {self.said()}")
 
     def kill(self) -> None:
         self.process.kill()
@@ -175,7 +182,8 @@ def start(recipe: Path, run: Path) -> Life:
 
 
 def undisturbed(recipe: Path, run: Path) -> dict[str, str]:
-    start(recipe, run).insist_on_success()
+    with start(recipe, run) as life:
+        life.insist_on_success()
     return digests(run)
 
 
@@ -184,10 +192,9 @@ def batter(recipe: Path, run: Path, *, kills: int, seed: int) -> Iterator[Kill]:
     chance = random.Random(seed)
     for number in range(1, kills + 1):
         leftover = being_written(run)
-        life = start(recipe, run)
-        _wait_for_moment(life, run, number, chance, leftover)
-        seconds = time.monotonic() - life.began
-        life.kill()
+        with start(recipe, run) as life:
+            _wait_for_moment(life, run, number, chance, leftover)
+            seconds = time.monotonic() - life.began
         if life.process.returncode != -signal.SIGKILL:
             raise RuntimeError(f"the training ended before kill {number}, by itself; {life.said()}")
         whole = finished(run)
@@ -198,7 +205,8 @@ def batter(recipe: Path, run: Path, *, kills: int, seed: int) -> Iterator[Kill]:
             step=int(whole[-1].name.removeprefix("step-")) if whole else 0,
             resumable=(run / "recipe.toml").exists(),
         )
-    start(recipe, run).insist_on_success()
+    with start(recipe, run) as life:
+        life.insist_on_success()
 
 
 def _wait_for_moment(life: Life, run: Path, number: int, chance: random.Random, leftover: dict[str, int]) -> None:
@@ -226,6 +234,8 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=3, help="how many times the training is killed")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other moments")
     options = parser.parse_args()
+    # Asked to stop, it takes the training under way with it.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     with tempfile.TemporaryDirectory(prefix="saccade-crash-") as folder:
         # Enough steps that the training cannot end before the last kill: a life gets on by a few saves.
         recipe = write_toy(Path(folder), steps=48 + 4 * options.kills)

@@ -80,7 +80,10 @@ def run(build: Callable[[int, int], Engine]) -> None:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
     torch.manual_seed(1)
     stored = torch.load(given.batches, weights_only=True)
-    batches = [Batch(*tensors, tensors[-1] != stored["pad"]) for tensors in stored["batches"]]
+    batches = [
+        Batch(source, mask, target, labels, labels != stored["pad"])
+        for source, mask, target, labels in stored["batches"]
+    ]
     engine = build(stored["vocabulary"], stored["pad"])
     engine.model.train()
 

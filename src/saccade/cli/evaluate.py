@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
+from saccade.cli.progress import progress_bar
 from saccade.errors import WrongUse
 
 
@@ -45,8 +46,6 @@ def evaluate(
     """
     if beam is not None and beam < 1:
         raise WrongUse(f"--beam must be at least 1, not {beam}")
-    from rich.console import Console
-
     from saccade.data.text import data_folders
     from saccade.folder import read_folder
     from saccade.tasks.contract import Request
@@ -57,8 +56,9 @@ def evaluate(
     pipeline = task.load(folder)
     chosen = list(files) or task.test_files(folder, data_folders(data))
     case = bool(folder.config.get("lowercase", False)) if lowercase is None else lowercase
-    with Console(stderr=True).status(f"scoring {model} on {', '.join(file.name for file in chosen)} …"):
-        scores = task.evaluate(pipeline, chosen, Request(beam=beam, alpha=alpha), lowercase=case)
+    request = Request(beam=beam, alpha=alpha)
+    with progress_bar(f"scoring on {', '.join(file.name for file in chosen)}") as report:
+        scores = task.evaluate(pipeline, chosen, request, lowercase=case, report=report)
     for score in scores:
         print(json.dumps(vars(score)) if format == "json" else score)
     sys.stdout.flush()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from saccade.cli.progress import progress_bar
 from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS
 
@@ -131,8 +132,8 @@ def _run(task: "Task", recipe: "Recipe", folders: list[Path], out: Path, *, quie
         print(f"stopped after step {outcome.step} and saved; go on with: saccade resume {out}", file=sys.stderr)
         return 130
     console.print(f"kept {outcome.chosen}", soft_wrap=True)
-    with console.status("scoring the test part …"):
-        scores = task.finish(recipe, work, outcome, folders, out)
+    with progress_bar("scoring the test part", quiet=quiet) as report:
+        scores = task.finish(recipe, work, outcome, folders, out, report)
     for score in scores:
         print(score)
     console.print(f"the model is in {out}: saccade run {out} …", soft_wrap=True)

@@ -1,6 +1,6 @@
 """What a task is. The commands know tasks only through this."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -46,6 +46,14 @@ class Request:
     seed: int | None = None
 
 
+Report = Callable[[int, int], None]
+"""Told how much is done, and of how much, while something takes its time."""
+
+
+def unreported(done: int, total: int) -> None:
+    """The report nobody reads."""
+
+
 class Answer(Protocol):
     """What a pipeline says about one input."""
 
@@ -70,7 +78,9 @@ class Answer(Protocol):
 class Pipeline(Protocol):
     """A loaded model that does its task: what `saccade.load` returns."""
 
-    def answer(self, texts: Sequence[str], request: Request, *, first: int = 0) -> Sequence[Answer | UserError]:
+    def answer(
+        self, texts: Sequence[str], request: Request, *, first: int = 0, report: Report = unreported
+    ) -> Sequence[Answer | UserError]:
         """An answer, or why there is none, for every text; `first` is the place of texts[0] in the whole input."""
         ...
 
@@ -92,7 +102,9 @@ class Task(Protocol):
         """Read the data, make or reuse the vocabulary, build the model; and what there is, to be told."""
         ...
 
-    def finish(self, recipe: Any, work: Work, outcome: Outcome, folders: Sequence[Path], out: Path) -> list[Score]:
+    def finish(
+        self, recipe: Any, work: Work, outcome: Outcome, folders: Sequence[Path], out: Path, report: Report = unreported
+    ) -> list[Score]:
         """Write the trained model as a model folder and score it on the test part."""
         ...
 
@@ -102,6 +114,8 @@ class Task(Protocol):
         """The test part the model's recipe names."""
         ...
 
-    def evaluate(self, pipeline: Any, files: Sequence[Path], request: Request, *, lowercase: bool) -> list[Score]:
+    def evaluate(
+        self, pipeline: Any, files: Sequence[Path], request: Request, *, lowercase: bool, report: Report = unreported
+    ) -> list[Score]:
         """The figures of a model on held-out files."""
         ...

@@ -26,7 +26,7 @@ from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_en
 from saccade.models.transformer import StackConfig
 from saccade.nn.watch import watch
 from saccade.tasks.card import card
-from saccade.tasks.contract import Recipe, Request
+from saccade.tasks.contract import Recipe, Report, Request, unreported
 from saccade.tasks.sizes import sizes_for
 from saccade.tasks.table import TASKS
 from saccade.tokens.bpe import BEGIN, BpeConfig, Vocabulary, read_vocabulary, train_bpe
@@ -136,7 +136,9 @@ class Translator:
             answers.append(answer)
         return answers[0] if isinstance(texts, str) else answers
 
-    def answer(self, texts: Sequence[str], request: Request, *, first: int = 0) -> list[Translation | UserError]:
+    def answer(
+        self, texts: Sequence[str], request: Request, *, first: int = 0, report: Report = unreported
+    ) -> list[Translation | UserError]:
         asked = {name: getattr(request, name) for name in ("beam", "alpha", "temperature", "seed")}
         known = {name: value for name, value in asked.items() if value is not None}
         config = SearchConfig.read(self.config.table() | known, where="translate")
@@ -149,26 +151,21 @@ class Translator:
         ]
         readable = [i for i, source in enumerate(sources) if len(source) <= self.longest_source]
         lengths = np.array([len(sources[i]) + 1 for i in readable], dtype=np.int64)
+        done = 0
         for part in in_order(lengths, self.batch_tokens // config.beam):
             numbers = [readable[i] for i in part]
-            for number, found in zip(
-                numbers, self._search(sources, numbers, config, request.prefix, first), strict=True
-            ):
-                candidates = [
-                    Translation(
-                        source=texts[number],
-                        text=self.vocabulary.decode(hypothesis.tokens),
-                        score=hypothesis.score,
-                        logprob=hypothesis.logprob,
-                        source_ids=sources[number],
-                        target_ids=hypothesis.tokens,
-                        translator=self,
-                    )
-                    for hypothesis in found[: request.best]
-                ]
-                candidates[0].others.extend(candidates[1:])
-                answers[number] = candidates[0]
+            found = self._search(sources, numbers, config, request.prefix, first)
+            for number, hypotheses in zip(numbers, found, strict=True):
+                best = [self._translation(texts[number], sources[number], h) for h in hypotheses[: request.best]]
+                best[0].others.extend(best[1:])
+                answers[number] = best[0]
+            done += len(numbers)
+            report(done, len(readable))
         return answers
+
+    def _translation(self, text: str, source: list[int], found: Hypothesis) -> Translation:
+        written = self.vocabulary.decode(found.tokens)
+        return Translation(text, written, found.score, found.logprob, source, found.tokens, self)
 
     def _search(
         self, sources: list[list[int]], numbers: list[int], config: SearchConfig, prefix: str, first: int
@@ -292,7 +289,13 @@ class TranslationTask:
         return work, told
 
     def finish(
-        self, recipe: TranslationRecipe, work: Work, outcome: Outcome, folders: Sequence[Path], out: Path
+        self,
+        recipe: TranslationRecipe,
+        work: Work,
+        outcome: Outcome,
+        folders: Sequence[Path],
+        out: Path,
+        report: Report = unreported,
     ) -> list[Score]:
         """Store the model, then score what was stored: rounding included."""
         config = {
@@ -310,7 +313,7 @@ class TranslationTask:
         scores = []
         if recipe.data.test:
             files = self.test_files(folder, folders)
-            scores = self.evaluate(self.load(folder), files, Request(), lowercase=recipe.lowercase)
+            scores = self.evaluate(self.load(folder), files, Request(), lowercase=recipe.lowercase, report=report)
         write_card(out, card(recipe, work.model, outcome, scores))
         return scores
 
@@ -331,12 +334,18 @@ class TranslationTask:
         return [find(name, folders) for name in names]
 
     def evaluate(
-        self, pipeline: Translator, files: Sequence[Path], request: Request, *, lowercase: bool
+        self,
+        pipeline: Translator,
+        files: Sequence[Path],
+        request: Request,
+        *,
+        lowercase: bool,
+        report: Report = unreported,
     ) -> list[Score]:
         """BLEU and chrF with all references of a source together."""
         sources, references = by_source(read_pairs(files))
         outputs = []
-        for answer in pipeline.answer(sources, request):
+        for answer in pipeline.answer(sources, request, report=report):
             if isinstance(answer, UserError):
                 raise answer
             outputs.append(answer.text)

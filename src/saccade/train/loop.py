@@ -134,9 +134,11 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
                 (losses["loss"][0] / count).backward()  # type: ignore[no-untyped-call]
                 for name, (total, _) in losses.items():
                     totals[name] = totals.get(name, 0.0) + total.item() / count
-                _insist_finite(totals["loss"], step, work.describe(indices), folder)
+                if not math.isfinite(totals["loss"]):
+                    raise _not_finite("loss", totals["loss"], step, work.describe(indices), folder)
             norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip).item()
-            _insist_finite(norm, step, work.describe(np.concatenate(chosen)), folder, what="gradient")
+            if not math.isfinite(norm):
+                raise _not_finite("gradient", norm, step, work.describe(np.concatenate(chosen)), folder)
             rate = config.adam.rate * schedule(step, config.warmup, config.steps)
             for group in optimizer.param_groups:
                 group["lr"] = rate
@@ -250,12 +252,11 @@ def _judge(scores: dict[str, float], config: TrainConfig) -> float:
     return -scores[name] if config.judge.startswith("-") else scores[name]
 
 
-def _insist_finite(value: float, step: int, batch: str, folder: Path, what: str = "loss") -> None:
-    if not math.isfinite(value):
-        raise UserError(
-            f"step {step}: the {what} is {value} on batch {batch}; the last good checkpoint in {folder} is kept: "
-            "try a lower train.adam.rate or a longer train.warmup"
-        )
+def _not_finite(what: str, value: float, step: int, batch: str, folder: Path) -> UserError:
+    return UserError(
+        f"step {step}: the {what} is {value} on the batch {batch}; the last good checkpoint in {folder} is kept: "
+        "try a lower train.adam.rate or a longer train.warmup"
+    )
 
 
 def _patience_is_over(progress: Progress, config: TrainConfig) -> bool:

@@ -1,0 +1,121 @@
+"""Interrupted = uninterrupted: a training that was killed, or stopped with Ctrl-C, ends bit for bit like one that was not."""
+
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from crash import batter, being_written, digests, finished, start, undisturbed, write_toy
+
+import saccade.train.checkpoint
+from saccade.train.checkpoint import Checkpoint, checkpoints, read_checkpoint, write_checkpoint
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_toy(tmp_path_factory.mktemp("crash"), steps=30)
+
+
+@pytest.fixture(scope="module")
+def expected(recipe: Path) -> dict[str, str]:
+    return undisturbed(recipe, recipe.parent / "undisturbed")
+
+
+def test_a_killed_training_ends_the_same(recipe: Path, expected: dict[str, str]) -> None:
+    run = recipe.parent / "battered"
+    kills = [str(kill) for kill in batter(recipe, run, kills=3, seed=1)]
+    assert len(kills) == 3
+    assert digests(run) == expected, kills
+    assert being_written(run) == {}, "half-written checkpoints were left behind"
+
+
+def test_control_c_saves_and_says_how_to_go_on(recipe: Path, expected: dict[str, str]) -> None:
+    run = recipe.parent / "stopped"
+    with start(recipe, run) as life:
+        life.wait_for(lambda: bool(finished(run)))
+        life.process.send_signal(signal.SIGINT)
+        assert life.end() == 130, life.said()
+    step = int(finished(run)[-1].name.removeprefix("step-"))
+    assert f"stopped after step {step} and saved; go on with: saccade resume {run}" in life.said()
+    assert step < 30, "it had ended before it was stopped"
+    assert not (run / "model.safetensors").exists()
+    with start(recipe, run) as life:
+        life.insist_on_success()
+    assert digests(run) == expected
+
+
+# A crash at every single step of a save. Killing a process hits some of these moments; here all are hit.
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: no handler of ours catches it, so nothing is cleaned up."""
+
+
+CALLS = [
+    (shutil, "rmtree"),
+    (Path, "mkdir"),
+    (saccade.train.checkpoint, "save_file"),
+    (Path, "write_text"),
+    (saccade.train.checkpoint, "sync"),
+    (Path, "rename"),
+    (Path, "unlink"),
+]
+
+
+def checkpoint(step: int) -> Checkpoint:
+    weights = {"weight": torch.full((3,), float(step))}
+    return Checkpoint(step, weights, {"random": torch.arange(step)}, {"progress": {"step": step}})
+
+
+def die_at(monkeypatch: pytest.MonkeyPatch, moment: int) -> Callable[[], int]:
+    """Die just before the call of that number, counted over everything that touches the disk; how many there were."""
+    count = 0
+
+    def dying(call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count > moment:
+                raise Killed
+            return call(*arguments, **options)
+
+        return wrapped
+
+    for home, name in CALLS:
+        monkeypatch.setattr(home, name, dying(getattr(home, name)))
+    return lambda: count
+
+
+def save_and_thin(folder: Path, step: int) -> None:
+    write_checkpoint(folder, checkpoint(step))
+    saccade.train.checkpoint.thin(folder, whole=2, weights={"step-00000002"})
+
+
+def test_a_crash_at_any_step_of_a_save_leaves_whole_checkpoints(tmp_path: Path) -> None:
+    moment, finished_once = 0, False
+    while not finished_once:
+        folder = tmp_path / str(moment)
+        for step in (1, 2, 3, 4):
+            save_and_thin(folder, step)
+        with pytest.MonkeyPatch.context() as patch:
+            die_at(patch, moment)
+            try:
+                save_and_thin(folder, 5)
+                finished_once = True
+            except Killed:
+                pass
+        newest = checkpoints(folder)[-1]
+        assert newest.name in ("step-00000004", "step-00000005")
+        for path in checkpoints(folder)[-2:]:
+            number = int(path.name.removeprefix("step-"))
+            read = read_checkpoint(path)
+            assert torch.equal(read.weights["weight"], checkpoint(number).weights["weight"])
+            assert read.step == number
+        # And the next save is not disturbed by what was left behind.
+        save_and_thin(folder, 6)
+        assert read_checkpoint(checkpoints(folder)[-1]).step == 6
+        moment += 1
+    assert moment > 8, "the calls that touch the disk were not met: the test has lost its object"
