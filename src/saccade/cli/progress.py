@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 
 @contextmanager
 def progress_bar(doing: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
     """Yields a report to be called with what is done and of how much; the bar goes when it is over."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True, quiet=quiet)
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("ETA"), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
