@@ -1,4 +1,4 @@
-"""What several test files share: small models whose every weight matters, toy sequences, and the same random numbers each time."""
+"""What several test files share: small models whose every weight matters, toy sequences, the same random numbers."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,4 +1,4 @@
-"""Interrupted = uninterrupted: a training that was killed, or stopped with Ctrl-C, ends bit for bit like one that was not."""
+"""Interrupted = uninterrupted: a training that was killed or stopped ends bit for bit like one that was not."""
 
 import shutil
 import signal
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from crash import batter, being_written, digests, finished, start, undisturbed, write_toy
 
 import saccade.train.checkpoint
+from crash import batter, being_written, digests, finished, start, undisturbed, write_toy
 from saccade.train.checkpoint import Checkpoint, checkpoints, read_checkpoint, write_checkpoint
 
 

@@ -1,4 +1,4 @@
-"""Data: files of every shape give the same pairs or a clear error, batches are shifted and padded right, and the order can be resumed."""
+"""Data: files give the same pairs or a clear error, batches are shifted and padded right, the order can be resumed."""
 
 import gzip
 import json
@@ -51,14 +51,20 @@ def test_a_byte_order_mark_is_no_part_of_the_first_sentence(tmp_path: Path) -> N
 
 
 def test_more_columns_than_two_are_left_out(tmp_path: Path) -> None:
-    assert read_pairs([write(tmp_path / "t.tsv", "one\tuno\tCC-BY 2.0\ntwo\tdos\n")]) == [("one", "uno"), ("two", "dos")]
+    assert read_pairs([write(tmp_path / "t.tsv", "one\tuno\tCC-BY 2.0\ntwo\tdos\n")]) == [
+        ("one", "uno"),
+        ("two", "dos"),
+    ]
 
 
 def test_pairs_with_an_empty_side_are_left_out_and_the_others_stay_aligned(tmp_path: Path) -> None:
     source = write(tmp_path / "text.en", "one\n\nthree\n \nfive\n")
     target = write(tmp_path / "text.es", "uno\ndos\n\ncuatro\ncinco\n")
     assert read_pairs([source, target]) == [("one", "uno"), ("five", "cinco")]
-    assert read_pairs([write(tmp_path / "t.tsv", "one\tuno\n\n\tdos\nfive\tcinco\n")]) == [("one", "uno"), ("five", "cinco")]
+    assert read_pairs([write(tmp_path / "t.tsv", "one\tuno\n\n\tdos\nfive\tcinco\n")]) == [
+        ("one", "uno"),
+        ("five", "cinco"),
+    ]
 
 
 def assert_refused(paths: list[Path], *parts: str) -> None:
@@ -78,7 +84,7 @@ def test_files_of_different_length_are_refused_with_both_numbers(tmp_path: Path)
 
 @pytest.mark.parametrize("suffix", ["", ".gz"])
 def test_bytes_that_are_not_utf8_are_refused_with_file_line_and_column(tmp_path: Path, suffix: str) -> None:
-    path = write(tmp_path / f"latin.tsv{suffix}", "one\tuno\ntwo\tdos\n".encode() + "ñandú\tx\n".encode("latin-1"))
+    path = write(tmp_path / f"latin.tsv{suffix}", b"one\tuno\ntwo\tdos\n" + "ñandú\tx\n".encode("latin-1"))
     assert_refused([path], f"{path}, line 3", "0xf1", "column 1")
 
 
@@ -242,14 +248,14 @@ def test_batches_do_not_come_in_order_of_length() -> None:
 
 
 def test_the_global_random_generators_are_left_alone() -> None:
-    np.random.seed(3)  # noqa: NPY002 - it is the global generator that is asked about
-    expected = np.random.random(3).tolist()  # noqa: NPY002
-    np.random.seed(3)  # noqa: NPY002
+    np.random.seed(3)
+    expected = np.random.random(3).tolist()
+    np.random.seed(3)
     before = torch.get_rng_state()
     sampler = Sampler(*realistic_sizes(100), budget=128, seed=0)
     for _ in range(30):
         next(sampler)
-    assert np.random.random(3).tolist() == expected  # noqa: NPY002
+    assert np.random.random(3).tolist() == expected
     assert torch.equal(torch.get_rng_state(), before)
 
 

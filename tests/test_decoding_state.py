@@ -1,10 +1,10 @@
-"""Decoding states: however a text is written, piece by piece, reordered or joined, its logits are the teacher-forced ones."""
+"""Decoding states: written piece by piece, reordered or joined, a text has its teacher-forced logits."""
 
 import pytest
 import torch
-from conftest import random_sequences, random_tokens_BT, read, small_model
 from torch import Tensor
 
+from conftest import random_sequences, random_tokens_BT, read, small_model
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.transformer import TransformerDecoder, TransformerState
 from saccade.nn.positions import LearnedConfig, NoPositionsConfig, SinusoidalConfig
@@ -210,4 +210,4 @@ def test_bytes_grow_with_use_only() -> None:
     assert sizes == sorted(sizes)
     assert len(set(sizes)) < 10, "room is doubled, not made anew at every step"
     fewer = state.reorder(torch.arange(3))
-    assert fewer.nbytes == 4 * numbers_of_memory // 2 + 39 * a_position // 2
+    assert fewer.nbytes <= state.nbytes // 2, "nothing is kept of the rows and sentences left behind"

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from conftest import FIRST_SYMBOL, toy_pairs
 from torch import nn
 
+from conftest import FIRST_SYMBOL, toy_pairs
 from saccade.data.batches import Ragged, SequencePairs, pad_sources
 from saccade.data.sampler import Sampler
 from saccade.decode.greedy import greedy
@@ -15,14 +15,14 @@ from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
 from saccade.train.schedule import linear_to_zero
 
-SYMBOLS, LONGEST, UNSEEN = 10, 8, 500
+SYMBOLS, LONGEST, SEEN, UNSEEN = 10, 8, 12_000, 500
 REWRITES: dict[str, Callable[[list[int]], list[int]]] = {
     "copy": lambda source: source,
     "reverse": lambda source: source[::-1],
     "sort": sorted,
 }
 STACK = {"layers": 2, "width": 64, "heads": 4, "hidden": 128, "dropout": 0.0}
-STEPS, WARMUP, RATE, BATCH_TOKENS = 450, 40, 4e-3, 512
+STEPS, WARMUP, RATE, BATCH_TOKENS = 600, 40, 4e-3, 256
 
 
 def learn(pairs: SequencePairs) -> EncoderDecoder:
@@ -48,13 +48,16 @@ def part(pairs: SequencePairs, start: int, stop: int) -> SequencePairs:
 
 @pytest.mark.parametrize("name", REWRITES)
 def test_a_small_transformer_learns_it_and_does_it_with_sequences_it_never_saw(name: str) -> None:
-    # All sequences are distinct, so those held out were never seen.
-    pairs = toy_pairs(REWRITES[name], 12_000 + UNSEEN, symbols=SYMBOLS, longest=LONGEST)
-    unseen = part(pairs, 0, UNSEEN)
-    model = learn(part(pairs, UNSEEN, len(pairs)))
+    # All sequences are distinct, so those held out were never seen; the last are held out, because by then all
+    # ten sequences of one symbol have been drawn, and a length that is never trained is not what is asked here.
+    pairs = toy_pairs(REWRITES[name], SEEN + UNSEEN, symbols=SYMBOLS, longest=LONGEST)
+    unseen = part(pairs, SEEN, SEEN + UNSEEN)
+    model = learn(part(pairs, 0, SEEN))
     sources = [unseen.source[i].tolist() for i in range(UNSEEN)]
     with torch.inference_mode():
         memory = model.read(*pad_sources(sources))
         texts = greedy(model.decoder, memory, prefixes=[[]] * UNSEEN, limits=[2 * LONGEST] * UNSEEN)
-    right = [text.finished and text.tokens == REWRITES[name](source) for text, source in zip(texts, sources, strict=True)]
+    right = [
+        text.finished and text.tokens == REWRITES[name](source) for text, source in zip(texts, sources, strict=True)
+    ]
     assert sum(right) >= 0.99 * UNSEEN, f"{UNSEEN - sum(right)} of {UNSEEN} wrong"

@@ -1,16 +1,23 @@
-"""Positions: the paper's formula in both layouts, learned vectors, none at all, and positions beside the token instead of added."""
+"""Positions: the paper's formula in both layouts, learned vectors, none at all, and positions beside the token."""
 
 import math
 
 import pytest
 import torch
-from conftest import random_tokens_BT, small_model
 from torch import Tensor
 
+from conftest import random_tokens_BT, small_model
 from saccade.errors import WrongUse
 from saccade.models.encdec import EncoderDecoderConfig
 from saccade.nn.embed import Embedding
-from saccade.nn.positions import Learned, LearnedConfig, NoPositionsConfig, PositionsConfig, Sinusoidal, SinusoidalConfig
+from saccade.nn.positions import (
+    Learned,
+    LearnedConfig,
+    NoPositionsConfig,
+    PositionsConfig,
+    Sinusoidal,
+    SinusoidalConfig,
+)
 
 
 def paper_formula(position: int, width: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""Arrows point one way: a module imports lower ranks or its own folder, and folders of one rank do not know each other."""
+"""Arrows point one way: a module imports lower ranks or its own folder; folders of one rank do not know each other."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Training: rates follow their formulas, losses count real tokens once, and a run that was interrupted ends as if it had not been."""
+"""Training: rates follow their formulas, losses count real tokens, an interrupted run ends as if it had not been."""
 
 import json
 import math
@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from conftest import random_sequences, small_model, toy_pairs
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from conftest import random_sequences, small_model, toy_pairs
 from saccade.data.batches import Ragged, SequenceBatch, SequencePairs
 from saccade.data.sampler import Sampler
 from saccade.errors import UserError
@@ -140,7 +140,6 @@ def test_weight_decay_is_for_matrices_alone() -> None:
 
 
 # The loop, on toy data
-
 
 
 @pytest.fixture(autouse=True)
@@ -380,7 +379,9 @@ def test_two_batches_accumulated_are_one_batch_of_all_their_examples(tmp_path: P
 
 
 def test_gradients_are_clipped_and_rates_scheduled(tmp_path: Path) -> None:
-    config = SETTINGS.model_copy(update={"steps": 10, "validate_every": 10, "clip": 1e-3, "adam": AdamConfig(rate=0.5, epsilon=1.0)})
+    config = SETTINGS.model_copy(
+        update={"steps": 10, "validate_every": 10, "clip": 1e-3, "adam": AdamConfig(rate=0.5, epsilon=1.0)}
+    )
     task = work(config)
     before = weights_of(task.model)
     run(task, tmp_path, config)
@@ -389,7 +390,9 @@ def test_gradients_are_clipped_and_rates_scheduled(tmp_path: Path) -> None:
     assert entry["rate"] == pytest.approx(0.5 * linear_to_zero(10, 3, 10))
     assert entry["norm"] > 1e-3, "the norm before clipping is what is logged"
     # With this epsilon a step is at most rate x gradient (nearly), so ten clipped ones go no further than this.
-    moved = math.sqrt(sum(float((weight - before[name]).square().sum()) for name, weight in weights_of(task.model).items()))
+    moved = math.sqrt(
+        sum(float((weight - before[name]).square().sum()) for name, weight in weights_of(task.model).items())
+    )
     assert 0 < moved <= 10 * 0.5 * 1e-3
 
 
@@ -420,7 +423,7 @@ def test_a_loss_that_is_not_a_number_stops_and_the_last_checkpoint_is_kept(
         run(task, tmp_path)
     seventh = list(zip(range(7), Sampler(*PAIRS.sizes(), budget=64, seed=1), strict=False))[-1][1]
     message = str(caught.value)
-    assert message.startswith("step 7: the loss is nan on batch ")
+    assert message.startswith("step 7: the loss is nan ")
     assert f"with {len(seventh)} pairs, the first number {seventh[0]}" in message
     assert str(tmp_path) in message
     assert "\n" not in message
@@ -436,7 +439,7 @@ def test_an_infinite_gradient_stops_too_and_leaves_the_weights_alone(tmp_path: P
     task = work()
     before = weights_of(task.model)
     task.model.decoder.head.weight.register_hook(lambda gradient: gradient * float("inf"))
-    with pytest.raises(UserError, match="step 1: the gradient is (nan|inf) on batch with"):
+    with pytest.raises(UserError, match=r"step 1: the gradient is (nan|inf) .* with \d+ pairs"):
         run(task, tmp_path)
     assert_same_weights(weights_of(task.model), before)
 

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import FIRST_SYMBOL, random_sequences, read, small_model
 from torch import Tensor
 
+from conftest import FIRST_SYMBOL, random_sequences, read, small_model
 from saccade.decode.beam import beam
 from saccade.decode.filters import forbid
 from saccade.decode.greedy import greedy
@@ -42,7 +42,7 @@ def wild_model(*, vocabulary: int = 20, seed: int = 0) -> EncoderDecoder:
 
 
 def logprobs_TV(model: EncoderDecoder, source: list[int], tokens: list[int]) -> Tensor:
-    """[T+1, V]: log-probabilities of every token after every beginning, teacher forced, marks never written left out."""
+    """[T+1, V]: log-probabilities of every token after every beginning, teacher forced, as if marks did not exist."""
     logits_BTV: Tensor = model.decoder(torch.tensor([[BEGIN, *tokens]]), read(model, [source]))
     return forbid(logits_BTV[0], NEVER_WRITTEN).log_softmax(-1)
 
@@ -314,7 +314,7 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature: float, texts: in
 def test_successive_draws_of_one_text_are_independent() -> None:
     draw = Draw(temperature=1.0, seed=0, numbers=[0])
     drawn = [int(draw(torch.zeros(1, 2), [0])) for _ in range(2000)]
-    repeats = sum(one == other for one, other in zip(drawn, drawn[1:], strict=False))
+    repeats = sum(one == other for one, other in itertools.pairwise(drawn))
     assert abs(repeats - 1000) < 5 * math.sqrt(500)
 
 

@@ -1,4 +1,4 @@
-"""Tokens: any text comes back as it went in, text never becomes a mark, and a file that breaks either promise is refused."""
+"""Tokens: any text comes back as it went in and never becomes a mark; a file that breaks a promise is refused."""
 
 import json
 import time
@@ -139,7 +139,7 @@ def test_a_saved_vocabulary_encodes_the_same(tmp_path: Path) -> None:
     ids=["empty", "null", "list", "no model", "nul", "deep", "version only", "half", "more"],
 )
 def test_a_file_that_is_no_tokenizer_is_refused_in_one_line(text: str) -> None:
-    with pytest.raises(UserError, match="the folder/tokenizer.json: ") as caught:
+    with pytest.raises(UserError, match=r"the folder/tokenizer\.json: ") as caught:
         read_vocabulary(text, Path("the folder/tokenizer.json"))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
@@ -181,7 +181,7 @@ CRAFTED: dict[str, Callable[[dict[str, Any]], Any]] = {
 def test_a_crafted_file_is_refused_before_it_can_do_harm(name: str) -> None:
     file = json.loads(FILE)
     CRAFTED[name](file)
-    with pytest.raises(UserError, match="the folder/tokenizer.json: ") as caught:
+    with pytest.raises(UserError, match=r"the folder/tokenizer\.json: ") as caught:
         read_vocabulary(json.dumps(file), Path("the folder/tokenizer.json"))
     assert "\n" not in str(caught.value)
 

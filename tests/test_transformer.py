@@ -1,13 +1,14 @@
-"""The Transformer: equal to PyTorch's own with the same weights, blind to the future and to padding, and of the published size."""
+"""The Transformer: PyTorch's own with the same weights, blind to the future and to padding, of the published size."""
 
 import pytest
 import torch
-from conftest import random_sequences, random_tokens_BT, read, small_model
 from torch import Tensor, nn
 
+from conftest import random_sequences, random_tokens_BT, read, small_model
 from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.transformer import NORMS, StackConfig, TransformerDecoder, TransformerEncoder, build_embedding
 from saccade.nn.block import Block
+from saccade.nn.dropout import Dropout
 from saccade.nn.masks import Causal, Keys
 from saccade.nn.multihead import CrossAttention, SelfAttention
 
@@ -203,7 +204,11 @@ def test_every_layer_has_weights_of_its_own() -> None:
 @pytest.mark.parametrize(("tie", "matrices"), [("all", 1), ("decoder", 2), ("none", 3)])
 def test_tied_embeddings_are_one_parameter(tie: str, matrices: int) -> None:
     model = small_model(tie=tie, vocabulary=23)
-    source, target, head = model.encoder.embed.tokens.weight, model.decoder.embed.tokens.weight, model.decoder.head.weight
+    source, target, head = (
+        model.encoder.embed.tokens.weight,
+        model.decoder.embed.tokens.weight,
+        model.decoder.head.weight,
+    )
     assert (target is head) == (tie != "none")
     assert (source is target) == (tie == "all")
     assert sum(weight.shape == (23, 16) for weight in model.parameters()) == matrices
@@ -253,6 +258,21 @@ def test_flops_are_two_per_weight_and_token(norm: str) -> None:
 def test_heads_that_do_not_divide_the_width_are_refused_with_both_numbers() -> None:
     with pytest.raises(ValueError, match="width 10 does not divide into 4 heads"):
         SelfAttention(10, 4)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_dropout_zeroes_its_share_in_training_and_keeps_the_mean(share: float) -> None:
+    dropout = Dropout(share)
+    ones = torch.ones(333, 301)  # not a multiple of four: draws are shared out in fours
+    dropped = dropout(ones)
+    zero = dropped == 0
+    torch.testing.assert_close(dropped[~zero], torch.full_like(dropped[~zero], 1 / (1 - share)))
+    spread = 5 * (share * (1 - share) / ones.numel()) ** 0.5
+    assert float(zero.float().mean()) == pytest.approx(share, abs=spread)
+    # Neighbours fall together no more often than chance, along both axes.
+    for one, other in ((zero[1:], zero[:-1]), (zero[:, 1:], zero[:, :-1])):
+        assert float((one & other).float().mean()) == pytest.approx(share**2, abs=2 * spread)
+    assert torch.equal(dropout.eval()(ones), ones)
 
 
 def test_the_two_norm_orders_are_two_functions() -> None:

@@ -1,12 +1,13 @@
-"""Watching: what is heard is what the model did, what the model does is the same whoever listens, and nothing stays behind."""
+"""Watching: what is heard is what the model did, listening changes nothing, and nothing stays behind."""
 
+import contextlib
 import threading
 
 import pytest
 import torch
-from conftest import random_sequences, random_tokens_BT, read, small_model
 from torch import Tensor, nn
 
+from conftest import random_sequences, random_tokens_BT, read, small_model
 from saccade.models.encdec import EncoderDecoder
 from saccade.nn.watch import Looks, watch
 
@@ -148,9 +149,9 @@ def test_what_is_heard_holds_no_graph(model: EncoderDecoder) -> None:
 
 
 def test_the_watcher_hears_nothing_after_the_block_even_when_it_ended_in_an_error(model: EncoderDecoder) -> None:
-    with pytest.raises(RuntimeError, match="as planned"), watch(model) as looks:
+    with contextlib.suppress(RuntimeError), watch(model) as looks:
         run(model)
-        raise RuntimeError("as planned")
+        raise RuntimeError
     run(model)
     assert len(looks) == 3 * LAYERS
 

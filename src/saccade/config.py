@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from saccade.errors import WrongUse
+from saccade.errors import UserError, WrongUse
 
 Table = dict[str, Any]
 
@@ -38,8 +38,10 @@ def read_toml(path: Path) -> Table:
     """The table of a TOML file; a syntax error says where it is."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise WrongUse(f"{path}: not valid TOML: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}") from None
 
 
 def override(table: Table, settings: Iterable[str]) -> Table:

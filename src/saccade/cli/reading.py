@@ -52,7 +52,7 @@ class Lines:
 
     def _line(self, number: int, line: bytes) -> str | Refused:
         try:
-            text = line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
         except UnicodeDecodeError as error:
             return self._refuse(number, f"not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1})")
         if len(text) > self.longest:

@@ -39,7 +39,8 @@ def read_lines(path: Path) -> Iterator[str]:
             for number, line in enumerate(file, 1):
                 try:
                     # Only \n ends a line: a sentence may hold other separators that Python would split at.
-                    yield line.decode("utf-8").removesuffix("\n").removesuffix("\r")
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                    yield text.removesuffix("\n").removesuffix("\r")
                 except UnicodeDecodeError as error:
                     byte, column = line[error.start], error.start + 1
                     raise UserError(

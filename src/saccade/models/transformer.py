@@ -113,9 +113,12 @@ class TransformerState(State):
         return sum(c.nbytes for c in self.caches) + sum(k.nbytes + v.nbytes for k, v in self.memories)
 
     def reorder(self, rows: Tensor) -> "TransformerState":
-        caches = [cache.reorder(rows, self.longest) for cache in self.caches]
+        caches = [cache.reorder(rows) for cache in self.caches]
         lengths_B = self.lengths_B.index_select(0, rows)
-        after = replace(self, caches=caches, lengths_B=lengths_B)
+        # Without its longest rows a state is shorter.
+        longest = self.longest if self.even else int(lengths_B.max())
+        even = self.even or bool((lengths_B == longest).all())
+        after = replace(self, caches=caches, lengths_B=lengths_B, longest=longest, even=even)
         if not self.memories:
             return after
         count = self.memories[0][0].shape[0]

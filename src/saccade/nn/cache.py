@@ -19,13 +19,11 @@ class KeyValueCache:
         self.values = _write(self.values, v_BNTH, start, used)
         return self.keys[:, :, :used], self.values[:, :, :used]
 
-    def reorder(self, rows: Tensor, used: int) -> "KeyValueCache":
-        """Row i of the result is row rows[i]; only the used positions are copied."""
+    def reorder(self, rows: Tensor) -> "KeyValueCache":
+        """Row i of the result is row rows[i]. The room to grow is kept: making it anew would cost a second copy."""
         if self.keys is None or self.values is None:
             return KeyValueCache()
-        return KeyValueCache(
-            self.keys[:, :, :used].index_select(0, rows), self.values[:, :, :used].index_select(0, rows)
-        )
+        return KeyValueCache(self.keys.index_select(0, rows), self.values.index_select(0, rows))
 
     def join(self, other: "KeyValueCache", used: int) -> "KeyValueCache":
         """The rows of both, `used` positions of each."""

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import Tensor, nn
 
+from saccade.nn.dropout import Dropout
 from saccade.nn.positions import PositionsConfig, build_positions
 
 
@@ -22,7 +23,7 @@ class Embedding(nn.Module):
         self.positions = build_positions(positions, width - part or width)
         self.concatenate = concatenate
         self.scale = math.sqrt(part)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, tokens_BT: Tensor, start: int | Tensor = 0, last: int | None = None) -> Tensor:
         """`start` is the position of each row's first token, `last` the highest of any: known, not read back."""

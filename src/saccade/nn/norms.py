@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from saccade.nn.dropout import Dropout
+
 
 class PostNorm(nn.Module):
     """norm(x + dropout(f(x))): as in the paper (Vaswani et al. 2017, 3.1 and 5.4). Deep stacks need warm-up."""
@@ -11,7 +13,7 @@ class PostNorm(nn.Module):
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
         self.norm = nn.LayerNorm(width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         result: Tensor = self.norm(x + self.dropout(sublayer(x)))

@@ -17,6 +17,7 @@ class CardConfig(Record):
     """What the model's card says and no program can know."""
 
     summary: str = ""
+    """What the model does, in a sentence."""
     data: str = ""
     """Where the training data comes from, with the attribution its licence asks for."""
     licence: str = "the licence of the training data"
@@ -27,9 +28,13 @@ class Recipe(Record):
     """What every recipe says, whatever its task."""
 
     task: str
+    """Which task this is a recipe for."""
     name: str
+    """The model's name on its card."""
     train: TrainConfig
+    """How it is trained."""
     card: CardConfig = CardConfig()
+    """What the card says."""
 
 
 @dataclass(frozen=True)

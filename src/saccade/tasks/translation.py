@@ -46,6 +46,7 @@ class PairsConfig(Record):
     source: str = ""
     """Language of the source, for the card."""
     target: str = ""
+    """Language of the target, for the card."""
     longest: int = Field(250, ge=1)
     """Training pairs with more tokens on a side are left out, and counted."""
     plain: float = Field(0.0, ge=0, le=1)

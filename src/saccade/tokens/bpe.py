@@ -1,7 +1,9 @@
 """Joint byte-level BPE: any Unicode in, the same text out, no unknown word."""
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import Field
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -52,9 +54,7 @@ class Vocabulary:
 
 def train_bpe(config: BpeConfig, texts: Iterable[str]) -> Vocabulary:
     """Learn the merges from texts (Sennrich et al. 2016)."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer = _untrained()
     trainer = trainers.BpeTrainer(
         vocab_size=config.vocabulary,
         min_frequency=config.least,
@@ -70,12 +70,36 @@ def read_vocabulary(text: str, where: Path) -> Vocabulary:
     """The vocabulary in a tokenizer.json; whatever is wrong with the file is said in one line."""
     try:
         vocabulary = Vocabulary(Tokenizer.from_str(text))
-        specials = [vocabulary.tokenizer.id_to_token(i) for i in range(3)]
+        found, words = _apart(vocabulary)
     # A crafted file makes the Rust side panic with a BaseException of its own.
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt | SystemExit):
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
-        raise UserError(f"{where}: not a tokenizer this version can read ({str(error)[:120]})") from None
-    if specials != SPECIALS:
-        raise UserError(f"{where}: its first three tokens are {specials}, not {SPECIALS}")
+        reason = " ".join(str(error).split())[:120]
+        raise UserError(f"{where}: not a tokenizer this version can read ({reason})") from None
+    # Only the words may differ from what training writes: the rest decides what happens to text.
+    expected, _ = _apart(Vocabulary(_untrained()))
+    for part in expected.keys() | found.keys():
+        if found.get(part) != expected.get(part):
+            raise UserError(f"{where}: its {part} is not that of a byte-level BPE of this version")
+    if sorted(words.values()) != list(range(len(words))):
+        raise UserError(f"{where}: its {len(words)} tokens do not have the ids 0 to {len(words) - 1}")
+    if missing := set(pre_tokenizers.ByteLevel.alphabet()) - words.keys():
+        raise UserError(f"{where}: {len(missing)} of the 256 bytes are missing: some text could not be read")
     return vocabulary
+
+
+def _untrained() -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(SPECIALS)
+    return tokenizer
+
+
+def _apart(vocabulary: Vocabulary) -> tuple[dict[str, Any], dict[str, int]]:
+    """What a tokenizer does, and its words."""
+    table = json.loads(vocabulary.tokenizer.to_str())
+    words: dict[str, int] = table["model"].pop("vocab")
+    table["model"].pop("merges")
+    return table, words

@@ -50,10 +50,9 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
         for path in aside.iterdir():
             sync(path)
         sync(aside)
-        if final.exists():  # the same step again, after a resume: the old one is as good, and whole
-            shutil.rmtree(aside)
-        else:
-            aside.rename(final)
+        if final.exists():  # the same step again: the old one may be the damaged one that was passed over
+            final.rename(folder / f".deleting-{final.name}")
+        aside.rename(final)
         sync(folder)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(aside, ignore_errors=True)

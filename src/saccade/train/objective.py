@@ -48,8 +48,9 @@ class SequenceObjective:
         assert isinstance(model, EncoderDecoder)
         real_BT = batch.labels_BT != PAD
         memory = model.read(batch.source_BS, batch.source_mask_BS)
-        features = model.decoder.features(batch.target_BT, memory)[real_BT]
-        labels = batch.labels_BT[real_BT]
+        features_BTD = model.decoder.features(batch.target_BT, memory)
+        # Padding never reaches the output layer, the widest of all.
+        features, labels = features_BTD[real_BT], batch.labels_BT[real_BT]
         logits = model.decoder.logits(features)
         logprobs = F.log_softmax(logits, dim=-1)
         nll = -logprobs.gather(1, labels[:, None]).sum()

@@ -1,0 +1,93 @@
+"""The bundled models do what the README says, and their cards say what was measured."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import saccade
+from saccade.data.text import read_pairs
+from saccade.evaluate.metrics import bleu
+from saccade.tasks.load import bundled_models, model_path
+from saccade.tasks.translation import Translator, by_source
+
+DATA = Path(os.environ.get("SACCADE_DATA", "data"))
+needs_tatoeba = pytest.mark.skipif(not (DATA / "tatoeba").is_dir(), reason="tatoeba is not in $SACCADE_DATA")
+
+
+@pytest.fixture(scope="module")
+def translator() -> Translator:
+    loaded: Translator = saccade.load("en-es")
+    return loaded
+
+
+def plainly(text: str) -> str:
+    """Capitals and the full stop may differ."""
+    return text.lower().rstrip(".")
+
+
+@pytest.mark.parametrize(
+    ("english", "spanish"),
+    [("this cat is very large", "este gato es muy grande"), ("we are eating bread", "estamos comiendo pan")],
+)
+def test_the_lectures_sentences_come_out_right(translator: Translator, english: str, spanish: str) -> None:
+    assert plainly(translator(english).text) == spanish
+
+
+def test_a_prefix_is_completed(translator: Translator) -> None:
+    assert plainly(translator("this cat is very large", prefix="este gato es muy").text) == "este gato es muy grande"
+
+
+def test_each_word_looks_at_its_translation(translator: Translator) -> None:
+    alignment = translator("this cat is very large").looks.alignment()
+    looked_at = {
+        word: alignment.source[row.argmax()] for word, row in zip(alignment.target, alignment.weights_TS, strict=True)
+    }
+    assert looked_at["gato"] == "cat"
+    assert looked_at["muy"] == "very"
+    assert looked_at["grande"] == "large"
+
+
+def test_batched_is_alone_with_real_weights(translator: Translator) -> None:
+    sentences = [
+        "Good morning.",
+        "Where is the train station?",
+        "I have never seen such a thing in my whole life.",
+        "No.",
+    ]
+    for together, sentence in zip(translator(sentences), sentences, strict=True):
+        alone = translator(sentence)
+        assert together.text == alone.text
+        assert together.score == pytest.approx(alone.score, abs=1e-4)
+
+
+def test_bundled_models_are_small_and_their_cards_complete() -> None:
+    total = sum(file.stat().st_size for path in bundled_models() for file in path.iterdir())
+    assert total < 60e6
+    assert sum(file.stat().st_size for file in model_path("en-es").iterdir()) < 10e6
+    for path in bundled_models():
+        card = (path / "README.md").read_text(encoding="utf-8")
+        for word in ("parameters:", "recipe:", "minutes", "test: BLEU", "data:", "licence"):
+            assert word in card, f"{path.name}: its card lacks {word}"
+        assert json.loads((path / "config.json").read_text())["storage"] == "int8"
+
+
+@pytest.mark.data
+@needs_tatoeba
+def test_neither_example_sentence_was_trained_on() -> None:
+    seen = {plainly(source) for source, _ in read_pairs([DATA / "tatoeba/eng-spa.train.tsv.gz"])}
+    assert not seen & {"this cat is very large", "we are eating bread", "we're eating bread"}
+
+
+@pytest.mark.data
+@needs_tatoeba
+def test_the_card_states_the_score_that_is_measured(translator: Translator) -> None:
+    # Greedy is within a point or two of the card's beam, at a fifth of its time: a wrong card is far off.
+    sources, references = by_source(read_pairs([DATA / "tatoeba/eng-spa.test.tsv.gz"]))
+    outputs = [translation.text for translation in translator(sources, beam=1)]
+    card = (model_path("en-es") / "README.md").read_text(encoding="utf-8")
+    stated = re.search(r"test: BLEU ([\d.]+)", card)
+    assert stated is not None
+    assert bleu(outputs, references).value == pytest.approx(float(stated[1]), abs=2.5)
