@@ -94,7 +94,7 @@ def digests(run: Path) -> dict[str, str]:
     """What two runs must agree in: the last checkpoint, optimiser and random numbers included, and the model kept."""
     last = finished(run)[-1]
     files = [last / "weights.safetensors", last / "training.safetensors", run / "model.safetensors"]
-    return {f"{last.name} {file.name}": hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    return {str(file.relative_to(run)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def finished(run: Path) -> list[Path]:

@@ -11,6 +11,7 @@ import torch
 
 import saccade.train.checkpoint
 from crash import batter, being_written, digests, finished, start, undisturbed, write_toy
+from saccade.errors import UserError
 from saccade.train.checkpoint import Checkpoint, checkpoints, read_checkpoint, write_checkpoint
 
 
@@ -94,28 +95,43 @@ def save_and_thin(folder: Path, step: int) -> None:
     saccade.train.checkpoint.thin(folder, whole=2, weights={"step-00000002"})
 
 
-def test_a_crash_at_any_step_of_a_save_leaves_whole_checkpoints(tmp_path: Path) -> None:
-    moment, finished_once = 0, False
-    while not finished_once:
+def damage(path: Path) -> None:
+    (path / "weights.safetensors").write_bytes(b"damaged")
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["a new step", "a step whose old checkpoint is damaged"])
+def test_a_crash_at_any_step_of_a_save_leaves_whole_checkpoints(tmp_path: Path, again: bool) -> None:
+    moment, survived = 0, False
+    while not survived:
         folder = tmp_path / str(moment)
-        for step in (1, 2, 3, 4):
+        for step in (1, 2, 3, 4, 5) if again else (1, 2, 3, 4):
             save_and_thin(folder, step)
+        if again:
+            damage(folder / "step-00000005")
         with pytest.MonkeyPatch.context() as patch:
             die_at(patch, moment)
             try:
                 save_and_thin(folder, 5)
-                finished_once = True
+                survived = True
             except Killed:
                 pass
-        newest = checkpoints(folder)[-1]
-        assert newest.name in ("step-00000004", "step-00000005")
-        for path in checkpoints(folder)[-2:]:
-            number = int(path.name.removeprefix("step-"))
-            read = read_checkpoint(path)
-            assert torch.equal(read.weights["weight"], checkpoint(number).weights["weight"])
-            assert read.step == number
+        assert restored(folder) == 5 if survived else restored(folder) in (4, 5)
         # And the next save is not disturbed by what was left behind.
         save_and_thin(folder, 6)
-        assert read_checkpoint(checkpoints(folder)[-1]).step == 6
+        assert restored(folder) == 6
         moment += 1
     assert moment > 8, "the calls that touch the disk were not met: the test has lost its object"
+
+
+def restored(folder: Path) -> int:
+    """The step that a resumed training would go on from: the newest that can be read."""
+    for path in reversed(checkpoints(folder)):
+        try:
+            read = read_checkpoint(path)
+        except UserError:
+            continue
+        assert path.name == f"step-{read.step:08d}"
+        assert torch.equal(read.weights["weight"], checkpoint(read.step).weights["weight"])
+        assert torch.equal(read.training["random"], checkpoint(read.step).training["random"])
+        return read.step
+    return 0

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from saccade.errors import UserError, WrongUse
 
@@ -19,7 +19,17 @@ Table = dict[str, Any]
 class Record(BaseModel):
     """A frozen record; the line under a field is its help text, an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_truth_value_is_no_number(cls, table: Any) -> Any:
+        """pydantic would take `true` for 1."""
+        for name, value in table.items() if isinstance(table, dict) else ():
+            field = cls.model_fields.get(name)
+            if isinstance(value, bool) and field is not None and field.annotation in (int, float):
+                raise ValueError(f"{name} should be a number, not {value}")
+        return table
 
     @classmethod
     def read(cls, table: Mapping[str, Any], *, where: str) -> Self:

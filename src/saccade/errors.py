@@ -6,6 +6,10 @@ class UserError(Exception):
 
     exit_code = 1
 
+    def __init__(self, message: str) -> None:
+        # Names out of files may hold line breaks; an error stays one line all the same.
+        super().__init__(" ".join(message.splitlines()))
+
 
 class WrongUse(UserError):
     """A command, key or value that cannot be meant. Exit code 2."""

@@ -42,8 +42,9 @@ def write_folder(path: Path, config: dict[str, Any], model: nn.Module, tokenizer
         stored |= _narrow(name, weight.detach(), storage)
     files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode()}
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    head = {"format": FORMAT, "storage": storage, "sha256": digests}
-    files["config.json"] = (json.dumps(head | config, indent=2, ensure_ascii=False) + "\n").encode()
+    whole = {"format": FORMAT, "storage": storage, **config, "sha256": digests}
+    whole["sha256"] = digests | {"config.json": _digest_of(whole)}
+    files["config.json"] = (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode()
     for name, content in files.items():
         _replace(path / name, content)
 
@@ -86,7 +87,15 @@ def read_config(path: Path) -> dict[str, Any]:
     for key, kind in (("task", str), ("storage", str), ("sha256", dict), ("model", dict)):
         if not isinstance(config.get(key), kind):
             raise UserError(f"{file}: {key} is missing or not a {kind.__name__}")
+    if config["sha256"].get("config.json") != _digest_of(config):
+        raise UserError(f"{file}: damaged or changed by hand: its SHA-256 is not the one it states")
     return config
+
+
+def _digest_of(config: dict[str, Any]) -> str:
+    """SHA-256 of the config's content, its own digest left out; spacing and order mean nothing."""
+    digests = {name: value for name, value in config["sha256"].items() if name != "config.json"}
+    return hashlib.sha256(json.dumps(config | {"sha256": digests}, sort_keys=True).encode()).hexdigest()
 
 
 def read_folder(path: Path) -> ModelFolder:
@@ -101,10 +110,11 @@ def read_folder(path: Path) -> ModelFolder:
         contents[name] = content
     try:
         tokenizer = contents["tokenizer.json"].decode("utf-8")
-        stored = load_tensors(contents["model.safetensors"])
-    except (SafetensorError, UnicodeDecodeError, KeyError) as error:
-        raise UserError(f"{path}: cannot be read: {error}") from None
-    return ModelFolder(path, config, tokenizer, _widen(stored))
+        weights = _widen(load_tensors(contents["model.safetensors"]))
+    # A hostile header can ask torch for shapes and types it does not have, each in its own kind of error.
+    except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError, AttributeError) as error:
+        raise UserError(f"{path}: cannot be read: {str(error)[:200]}") from None
+    return ModelFolder(path, config, tokenizer, weights)
 
 
 def fill(model: nn.Module, folder: ModelFolder) -> None:
@@ -134,13 +144,20 @@ def _narrow(name: str, weight: Tensor, storage: str) -> dict[str, Tensor]:
 
 
 def _widen(stored: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Stored tensors as float32."""
     weights = {}
     for name, tensor in stored.items():
-        if name.endswith(".scale") and name.removesuffix(".scale") in stored:
+        scaled = stored.get(name.removesuffix(".scale"))
+        if name.endswith(".scale") and scaled is not None and scaled.dtype == torch.int8:
             continue
-        wide = tensor.to(torch.float32)
-        scale = stored.get(f"{name}.scale")
-        weights[name] = wide if scale is None else wide * scale.to(torch.float32)
+        weights[name] = tensor.to(torch.float32)
+        if tensor.dtype == torch.int8:
+            scale = stored.get(f"{name}.scale")
+            if scale is None or scale.shape != (tensor.shape[0], 1):
+                raise ValueError(f"{name} is stored as int8 without one scale per row")
+            weights[name] *= scale.to(torch.float32)
+        elif not tensor.is_floating_point():
+            raise ValueError(f"{name} is stored as {tensor.dtype}")
     return weights
 
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from cyclopts import Parameter
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from saccade.tasks.contract import Answer, Pipeline, Request
 
 FIRST_CHUNK, LARGEST_CHUNK = 16, 512
+MOST_ANSWERS = 1000
 
 
 @Parameter(name="*")
@@ -49,8 +50,8 @@ class Options:
         """Checked here, before anything is loaded."""
         if self.beam is not None and self.beam < 1:
             raise WrongUse(f"--beam must be at least 1, not {self.beam}")
-        if self.best < 1:
-            raise WrongUse(f"--best must be at least 1, not {self.best}")
+        if not 1 <= self.best <= MOST_ANSWERS:
+            raise WrongUse(f"--best must be between 1 and {MOST_ANSWERS}, not {self.best}")
         if self.temperature is not None and self.temperature <= 0:
             raise WrongUse(
                 f"--temperature must be above 0, not {self.temperature}; leave it out for the likeliest text"
@@ -68,7 +69,7 @@ DEFAULTS = Options()
 def translate(*texts: str, model: str = TASKS["translation"].model, options: Options = DEFAULTS) -> int:
     """Translate sentences: each argument is one, or, without arguments, each line of standard input.
 
-    Examples:
+    For example:
 
         saccade translate "this cat is very large"
         saccade translate "this cat is very large" --look attention.png
@@ -89,7 +90,7 @@ def translate(*texts: str, model: str = TASKS["translation"].model, options: Opt
 def run(model: str, /, *texts: str, options: Options = DEFAULTS) -> int:
     """Give inputs to any model: each argument is one, or, without arguments, each line of standard input.
 
-    Examples:
+    For example:
 
         saccade run en-es "good morning"
         saccade run runs/my-model < sentences.txt
@@ -115,7 +116,7 @@ def look(
 ) -> int:
     """Draw where a model looked while it answered.
 
-    Examples:
+    For example:
 
         saccade look en-es "this cat is very large" -o attention.png
         saccade look en-es "this cat is very large" --layer 1 --head 3
@@ -148,7 +149,7 @@ def _answer_all(texts: tuple[str, ...], model: str, options: Options, row: TaskR
     if not given:
         if sys.stdin.isatty():
             print("saccade: reading standard input, one text a line; Ctrl-D ends it", file=sys.stderr)
-        lines = Lines(sys.stdin.buffer, longest)
+        lines = Lines(_standard_input(), longest)
 
     request = options.request()
     from saccade.tasks.load import load
@@ -168,8 +169,8 @@ def _show(
 ) -> Iterator[bool]:
     """Print the answers in order; yields for each text whether it failed."""
     # An empty line needs no model: it comes out empty, so that line n stays the answer to line n.
-    wanted = [text for text in texts if isinstance(text, str) and text.strip()]
-    answers = iter(pipeline.answer(wanted, request, first=first))
+    wanted = {n: text for n, text in enumerate(texts, first) if isinstance(text, str) and text.strip()}
+    answers = iter(pipeline.answer(list(wanted.values()), request, numbers=list(wanted)))
     for number, text in enumerate(texts, first + 1):
         answer = next(answers) if isinstance(text, str) and text.strip() else None
         if isinstance(answer, UserError):
@@ -189,9 +190,9 @@ def _print(answer: "Answer", options: Options) -> None:
         print(json.dumps(answer.record(), ensure_ascii=False))
     elif options.best > 1:
         for one in answer.best:
-            print(f"{one.score:.4f}\t{one.text}")
+            print(f"{one.score:.4f}\t{_on_one_line(one.text)}")
     else:
-        print(answer.text)
+        print(_on_one_line(answer.text))
     if options.look is None:
         return
     if str(options.look) != "-":
@@ -203,6 +204,19 @@ def _print(answer: "Answer", options: Options) -> None:
     from saccade.look.picture import draw_in_terminal
 
     draw_in_terminal(answer.looks.alignment(options.layer, options.head), Console(highlight=False))
+
+
+def _on_one_line(text: str) -> str:
+    """A line break that the model wrote would make line n the answer to another line."""
+    return text.replace("\r", " ").replace("\n", " ")
+
+
+def _standard_input() -> BinaryIO:
+    """Standard input by a reader of its own: the interpreter cannot close the shared one while a thread waits in it."""
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except OSError:  # not a real file
+        return sys.stdin.buffer
 
 
 def _check_look(texts: tuple[str, ...], options: Options) -> None:

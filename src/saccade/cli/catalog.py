@@ -8,7 +8,7 @@ from typing import Literal
 def models(*, format: Literal["text", "json"] = "text") -> int:
     """List the bundled models.
 
-    Examples:
+    For example:
 
         saccade models
 
@@ -35,7 +35,7 @@ def models(*, format: Literal["text", "json"] = "text") -> int:
 def show(model: str, /) -> int:
     """Print a model's card.
 
-    Examples:
+    For example:
 
         saccade show en-es
 
@@ -60,7 +60,7 @@ def show(model: str, /) -> int:
 def data(*, data: Path | None = None, format: Literal["text", "json"] = "text") -> int:
     """List the data sets that recipes use: their licence, where to get them, and whether they are here.
 
-    Examples:
+    For example:
 
         saccade data
         saccade data --data ~/data

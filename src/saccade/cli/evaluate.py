@@ -21,7 +21,7 @@ def evaluate(
 ) -> int:
     """Score a model on held-out files: by default the test part that its recipe names.
 
-    Examples:
+    For example:
 
         saccade evaluate en-es --data ~/data
         saccade evaluate my-model test.en test.es

@@ -28,7 +28,7 @@ def train(
 ) -> int:
     """Train a model by a recipe, or from your own files with no recipe at all.
 
-    Examples:
+    For example:
 
         saccade train translation my.en my.es --out my-model
         saccade train translation pairs.tsv --out my-model
@@ -86,7 +86,7 @@ def train(
 def resume(run: Path, /, *, data: Path | None = None, quiet: bool = False) -> int:
     """Go on with a training that was interrupted, exactly where its last checkpoint is.
 
-    Examples:
+    For example:
 
         saccade resume runs/en-es
 
@@ -156,12 +156,14 @@ def _cleared_on_failure(out: Path) -> Iterator[None]:
     """A training that never began leaves nothing behind that would stand in the way of the next try."""
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         if not (out / "recipe.toml").exists():
             for name in ("train.tsv", "valid.tsv", "test.tsv", "tokenizer.json", "run.json"):
                 (out / name).unlink(missing_ok=True)
             if out.is_dir() and not any(out.iterdir()):
                 out.rmdir()
+        if isinstance(error, OSError):
+            raise UserError(f"could not write in {out}: {error.strerror or error}") from None
         raise
 
 

@@ -19,13 +19,13 @@ class SearchConfig(Record):
     """Beginnings kept at every step; 1 is greedy."""
     alpha: float = Field(0.6, ge=0, le=10)
     """Length penalty: 0 ranks by probability alone, more favours longer texts."""
-    factor: float = Field(2.0, ge=0)
+    factor: float = Field(2.0, ge=0, le=100)
     """At most factor x source tokens + extra tokens are written."""
-    extra: int = Field(20, ge=1)
+    extra: int = Field(20, ge=1, le=100_000)
     """See factor."""
-    temperature: float | None = Field(None, gt=0)
+    temperature: float | None = Field(None, gt=0, le=1000)
     """Draw at random instead: below 1 bolder towards the likely, above 1 more varied."""
-    seed: int = Field(0, ge=0)
+    seed: int = Field(0, ge=0, lt=2**40)
     """Same seed, same draws."""
 
     def limit(self, source: int) -> int:

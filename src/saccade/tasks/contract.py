@@ -84,9 +84,14 @@ class Pipeline(Protocol):
     """A loaded model that does its task: what `saccade.load` returns."""
 
     def answer(
-        self, texts: Sequence[str], request: Request, *, first: int = 0, report: Report = unreported
+        self,
+        texts: Sequence[str],
+        request: Request,
+        *,
+        numbers: Sequence[int] | None = None,
+        report: Report = unreported,
     ) -> Sequence[Answer | UserError]:
-        """An answer, or why there is none, for every text; `first` is the place of texts[0] in the whole input."""
+        """An answer, or why there is none, for every text; `numbers` are the texts' places in a longer input."""
         ...
 
     @property

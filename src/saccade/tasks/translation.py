@@ -39,6 +39,7 @@ class PairsConfig(Record):
     """Where the sentence pairs are: each part one TSV (source, target) or two aligned files, plain or gzip."""
 
     train: list[str] = Field(min_length=1, max_length=2)
+    """What is trained on."""
     valid: list[str] = Field(min_length=1, max_length=2)
     """Decides what is kept; never trained on."""
     test: list[str] = Field([], max_length=2)
@@ -138,8 +139,14 @@ class Translator:
         return answers[0] if isinstance(texts, str) else answers
 
     def answer(
-        self, texts: Sequence[str], request: Request, *, first: int = 0, report: Report = unreported
+        self,
+        texts: Sequence[str],
+        request: Request,
+        *,
+        numbers: Sequence[int] | None = None,
+        report: Report = unreported,
     ) -> list[Translation | UserError]:
+        places = range(len(texts)) if numbers is None else numbers
         asked = {name: getattr(request, name) for name in ("beam", "alpha", "temperature", "seed")}
         known = {name: value for name, value in asked.items() if value is not None}
         config = SearchConfig.read(self.config.table() | known, where="translate")
@@ -154,13 +161,15 @@ class Translator:
         lengths = np.array([len(sources[i]) + 1 for i in readable], dtype=np.int64)
         done = 0
         for part in in_order(lengths, self.batch_tokens // config.beam):
-            numbers = [readable[i] for i in part]
-            found = self._search(sources, numbers, config, request.prefix, first)
-            for number, hypotheses in zip(numbers, found, strict=True):
-                best = [self._translation(texts[number], sources[number], h) for h in hypotheses[: request.best]]
+            chosen = [readable[i] for i in part]
+            found = self._search(
+                [sources[i] for i in chosen], config, prefix=request.prefix, places=[places[i] for i in chosen]
+            )
+            for i, hypotheses in zip(chosen, found, strict=True):
+                best = [self._translation(texts[i], sources[i], one) for one in hypotheses[: request.best]]
                 best[0].others.extend(best[1:])
-                answers[number] = best[0]
-            done += len(numbers)
+                answers[i] = best[0]
+            done += len(chosen)
             report(done, len(readable))
         return answers
 
@@ -169,19 +178,18 @@ class Translator:
         return Translation(text, written, found.score, found.logprob, source, found.tokens, self)
 
     def _search(
-        self, sources: list[list[int]], numbers: list[int], config: SearchConfig, prefix: str, first: int
+        self, sources: list[list[int]], config: SearchConfig, *, prefix: str, places: list[int]
     ) -> list[list[Hypothesis]]:
-        chosen = [sources[number] for number in numbers]
         # A prefix that ends in a space would force the next word to begin inside a token.
         forced = self.vocabulary.encode([prefix.rstrip()])[0] if prefix.strip() else []
         with torch.inference_mode():
             return search(
                 self.model.decoder,
-                self.model.read(*pad_sources(chosen)),
+                self.model.read(*pad_sources(sources)),
                 config,
-                prefixes=[forced] * len(chosen),
-                limits=[config.limit(len(source)) for source in chosen],
-                numbers=[first + number for number in numbers],
+                prefixes=[forced] * len(sources),
+                limits=[config.limit(len(source)) for source in sources],
+                numbers=places,
             )
 
     def look(self, translation: Translation) -> TextLooks:
@@ -326,7 +334,10 @@ class TranslationTask:
             model = build_encoder_decoder(config, len(vocabulary))
         fill(model, folder)
         settings = SearchConfig.read(folder.config.get("search", {}), where=where)
-        return Translator(model, vocabulary, settings, layer=int(folder.config.get("layer", 1)))
+        layer = folder.config.get("layer", 1)
+        if not isinstance(layer, int) or not 1 <= layer <= config.decoder.layers:
+            raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {config.decoder.layers}")
+        return Translator(model, vocabulary, settings, layer)
 
     def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
         names = PairsConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json")).test

@@ -38,7 +38,11 @@ class Vocabulary:
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
         # Every text is read as if a space stood before it, so that a word has one spelling wherever it stands.
         spaced = [" " + text for text in texts]
-        return [encoding.ids for encoding in self.tokenizer.encode_batch_fast(spaced, add_special_tokens=False)]
+        try:
+            encodings = self.tokenizer.encode_batch_fast(spaced, add_special_tokens=False)
+        except TypeError:  # half a surrogate pair, as comes from an argument in another encoding
+            raise UserError("a text is not Unicode; is it in another encoding than UTF-8?") from None
+        return [encoding.ids for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
         text: str = self.tokenizer.decode([i for i in ids if i > END], skip_special_tokens=False)
@@ -79,10 +83,10 @@ def read_vocabulary(text: str, where: Path) -> Vocabulary:
         raise UserError(f"{where}: not a tokenizer this version can read ({reason})") from None
     # Only the words may differ from what training writes: the rest decides what happens to text.
     expected, _ = _apart(Vocabulary(_untrained()))
-    for part in expected.keys() | found.keys():
+    for part in sorted(expected.keys() | found.keys()):
         if found.get(part) != expected.get(part):
             raise UserError(f"{where}: its {part} is not that of a byte-level BPE of this version")
-    if sorted(words.values()) != list(range(len(words))):
+    if sorted(words.values()) != list(range(len(words))) or len(words) != len(vocabulary):
         raise UserError(f"{where}: its {len(words)} tokens do not have the ids 0 to {len(words) - 1}")
     if missing := set(pre_tokenizers.ByteLevel.alphabet()) - words.keys():
         raise UserError(f"{where}: {len(missing)} of the 256 bytes are missing: some text could not be read")

@@ -15,6 +15,7 @@ from torch import Tensor
 from saccade.errors import UserError
 
 Tensors = dict[str, Tensor]
+WEIGHTS, TRAINING = "weights.safetensors", "training.safetensors"
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     try:
         shutil.rmtree(aside, ignore_errors=True)
         aside.mkdir(parents=True)
-        save_file({name: t.contiguous() for name, t in checkpoint.weights.items()}, aside / "weights.safetensors")
-        save_file(checkpoint.training, aside / "training.safetensors")
+        save_file({name: t.contiguous() for name, t in checkpoint.weights.items()}, aside / WEIGHTS)
+        save_file(checkpoint.training, aside / TRAINING)
         files = {path.name: digest(path) for path in sorted(aside.iterdir())}
         manifest = {"step": checkpoint.step, "files": files, "state": checkpoint.state}
         (aside / "checkpoint.json").write_text(json.dumps({"sha256": _digest_of(manifest), **manifest}, indent=1))
@@ -51,6 +52,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
             sync(path)
         sync(aside)
         if final.exists():  # the same step again: the old one may be the damaged one that was passed over
+            shutil.rmtree(folder / f".deleting-{final.name}", ignore_errors=True)
             final.rename(folder / f".deleting-{final.name}")
         aside.rename(final)
         sync(folder)
@@ -65,30 +67,26 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """A checkpoint whose every byte is the one that was written, or one clear error."""
-    weights = read_weights(path)
-    try:
-        training = load_file(path / "training.safetensors")
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{path / 'training.safetensors'}: cannot be read: {error}") from None
     manifest = _manifest(path)
+    weights, training = (_tensors(path / name, manifest["files"].get(name)) for name in (WEIGHTS, TRAINING))
     return Checkpoint(manifest["step"], weights, training, manifest["state"])
 
 
 def read_weights(path: Path) -> Tensors:
     """Only the weights of a checkpoint, for averaging."""
-    manifest = _manifest(path)
-    for name, expected in manifest["files"].items():
-        file = path / name
-        if not file.exists():
-            if name == "weights.safetensors":
-                raise UserError(f"{file}: missing")
-            continue
+    return _tensors(path / WEIGHTS, _manifest(path)["files"].get(WEIGHTS))
+
+
+def _tensors(file: Path, expected: Any) -> Tensors:
+    try:
         if digest(file) != expected:
             raise UserError(f"{file}: damaged: its SHA-256 is not the one recorded when it was saved")
-    try:
-        return load_file(path / "weights.safetensors")
-    except (OSError, SafetensorError) as error:
-        raise UserError(f"{path / 'weights.safetensors'}: cannot be read: {error}") from None
+        return load_file(file)
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}") from None
+    # A hostile header can ask torch for shapes and types it does not have, each in its own kind of error.
+    except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError, AttributeError) as error:
+        raise UserError(f"{file}: cannot be read: {str(error)[:200]}") from None
 
 
 def checkpoints(folder: Path) -> list[Path]:
@@ -100,7 +98,7 @@ def thin(folder: Path, *, whole: int, weights: set[str]) -> None:
     """Keep the last `whole` checkpoints to resume from, and of older ones only the named weights."""
     for path in checkpoints(folder)[:-whole]:
         if path.name in weights:
-            (path / "training.safetensors").unlink(missing_ok=True)
+            (path / TRAINING).unlink(missing_ok=True)
         else:
             # Renamed first, so that a crash half-way through deleting leaves no half checkpoint.
             gone = path.rename(folder / f".deleting-{path.name}")
@@ -134,6 +132,9 @@ def _manifest(path: Path) -> dict[str, Any]:
         recorded = manifest.pop("sha256")
         if recorded != _digest_of(manifest):
             raise ValueError("its SHA-256 is not the one recorded when it was saved")
+        for key, kind in (("step", int), ("files", dict), ("state", dict)):
+            if not isinstance(manifest.get(key), kind):
+                raise ValueError(f"{key} is missing or not a {kind.__name__}")
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}") from None
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:

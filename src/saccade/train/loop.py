@@ -61,7 +61,7 @@ class TrainConfig(Record):
     """Validations without a better figure until training stops early; 0 means never."""
     average: int = Field(5, ge=1)
     """The last so many checkpoints are averaged; the mean is kept if the validation likes it best."""
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=2**40)
     """Same seed, same machine, same threads: same model."""
 
 
@@ -122,7 +122,7 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     before, began = progress.seconds, time.perf_counter()
 
     model.train()
-    with _interruptible() as interrupted:
+    with log, _interruptible() as interrupted:
         while progress.step < config.steps and not _patience_is_over(progress, config):
             step = progress.step + 1
             chosen = [next(work.sampler) for _ in range(config.accumulate)]
@@ -154,9 +154,7 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
                 log.restart_clock()
             if interrupted.is_set():
                 _save(folder / "checkpoints", work, optimizer, progress)
-                log.stop()
                 return Outcome(False, step, {}, "the last step", progress.seconds)
-    log.stop()
     return _choose(work, config, progress, folder / "checkpoints", log)
 
 
@@ -212,12 +210,23 @@ def _restore(folder: Path, work: Work, optimizer: optim.Optimizer, progress: Pro
         if complaint is None:
             return  # killed before the first checkpoint: begin again
         raise UserError(f"no checkpoint in {folder} is whole; the newest: {complaint}")
+    try:
+        _apply(checkpoint, work, optimizer, progress)
+    except (KeyError, ValueError, TypeError, RuntimeError, AttributeError) as error:
+        raise UserError(f"{path} is a checkpoint of another training: {error!r}") from None
+
+
+def _apply(checkpoint: Checkpoint, work: Work, optimizer: optim.Optimizer, progress: Progress) -> None:
     work.model.load_state_dict(_named(work.model, checkpoint.weights), strict=False)
     torch.set_rng_state(checkpoint.training.pop("random"))
     entries: dict[int, Tensors] = {}
     for key, value in checkpoint.training.items():
         number, name = key.split(".")
         entries.setdefault(int(number), {})[name] = value
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    for place, weight in enumerate(weights):
+        if any(entries[place][moment].shape != weight.shape for moment in ("exp_avg", "exp_avg_sq")):
+            raise ValueError(f"the optimiser's moments of weight {place} have another shape")
     optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
     for name, value in checkpoint.state["progress"].items():
         setattr(progress, name, tuple(value) if isinstance(value, list) else value)
@@ -249,6 +258,8 @@ def _judge(scores: dict[str, float], config: TrainConfig) -> float:
     name = config.judge.removeprefix("-")
     if name not in scores:
         raise UserError(f"train.judge is {config.judge!r}, but the validation figures are {', '.join(scores)}")
+    if not math.isfinite(scores[name]):
+        raise UserError(f"the validation figure {name} is {scores[name]}; the last good checkpoint is kept")
     return -scores[name] if config.judge.startswith("-") else scores[name]
 
 
