@@ -374,6 +374,9 @@ SCALES: dict[str, Callable[[dict[str, torch.Tensor]], Any]] = {
     "wider": _rescale(lambda scale: scale.expand(-1, 3)),
     "not a number": _rescale(lambda scale: scale * float("nan")),
     "infinite": _rescale(lambda scale: scale + float("inf")),
+    "of a single number": lambda tensors: tensors.update(
+        {_scale_name(tensors).removesuffix(".scale"): torch.tensor(3, dtype=torch.int8)}
+    ),
     "without its tensor": lambda tensors: tensors.pop(_scale_name(tensors).removesuffix(".scale")),
 }
 
