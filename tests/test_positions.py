@@ -70,12 +70,6 @@ def test_how_alike_two_positions_are_depends_on_their_distance_alone() -> None:
         torch.testing.assert_close(alike_P, alike_P[:1].expand_as(alike_P), atol=1e-3, rtol=0)
 
 
-def test_a_model_sketched_on_the_meta_device_has_real_positions() -> None:
-    with torch.device("meta"):
-        sketched = Sinusoidal(8)
-    assert torch.equal(sketched.table, Sinusoidal(8).table)
-
-
 def test_learned_positions_are_rows_and_a_position_too_far_is_refused_with_both_numbers() -> None:
     learned = Learned(4, length=6)
     at = torch.tensor([[5, 0], [2, 2]])

@@ -118,7 +118,7 @@ def read_folder(path: Path) -> ModelFolder:
 
 
 def fill(model: nn.Module, folder: ModelFolder) -> None:
-    """Give a model, sketched on the meta device or real, the folder's weights; every name and shape must fit."""
+    """Give a model the folder's weights; every name and shape must fit."""
     expected = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
     found = {name: tuple(weight.shape) for name, weight in folder.weights.items()}
     for name in sorted(expected.keys() | found.keys()):
@@ -129,9 +129,16 @@ def fill(model: nn.Module, folder: ModelFolder) -> None:
             )
     if not all(bool(torch.isfinite(weight).all()) for weight in folder.weights.values()):
         raise UserError(f"{folder.path}: the weights hold NaN or infinite numbers")
-    for name, parameter in model.named_parameters():
-        # Swapped in place, so that tied parameters stay one.
-        torch.utils.swap_tensors(parameter, nn.Parameter(folder.weights[name]))  # type: ignore[no-untyped-call]
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(folder.weights[name])
+
+
+def insist_on_room(folder: ModelFolder, asked: int) -> None:
+    """Refuse, before anything is built, a config that asks for more weights than the file has."""
+    held = sum(weight.numel() for weight in folder.weights.values())
+    if asked > held:
+        raise UserError(f"{folder.path}: config.json asks for at least {asked:,} weights, the file holds {held:,}")
 
 
 def _narrow(name: str, weight: Tensor, storage: str) -> dict[str, Tensor]:
@@ -153,7 +160,7 @@ def _widen(stored: dict[str, Tensor]) -> dict[str, Tensor]:
         weights[name] = tensor.to(torch.float32)
         if tensor.dtype == torch.int8:
             scale = stored.get(f"{name}.scale")
-            if scale is None or scale.shape != (tensor.shape[0], 1):
+            if scale is None or tensor.ndim != 2 or scale.shape != (tensor.shape[0], 1):
                 raise ValueError(f"{name} is stored as int8 without one scale per row")
             weights[name] *= scale.to(torch.float32)
         elif not tensor.is_floating_point():

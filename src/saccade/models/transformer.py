@@ -46,6 +46,12 @@ class StackConfig(Record):
     combine: Literal["add", "concatenate"] = "add"
     """Positions added to the token's vector, or put beside it in half of the channels."""
 
+    @property
+    def least_weights(self) -> int:
+        """How many weights the stack has at the very least, known without building it."""
+        positions = self.positions.length * self.width // 2 if self.positions.kind == "learned" else 0
+        return self.layers * (4 * self.width**2 + 2 * self.width * self.hidden) + positions
+
     @model_validator(mode="after")
     def _heads_divide_the_width(self) -> "StackConfig":
         if self.width % self.heads:

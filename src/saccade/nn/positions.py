@@ -6,7 +6,6 @@ Each maps integer positions [...] to vectors [..., width]. `embed.py` adds or co
 import math
 from typing import Annotated, Literal
 
-import numpy as np
 import torch
 from pydantic import Field
 from torch import Tensor, nn
@@ -47,10 +46,8 @@ class Sinusoidal(nn.Module):
         if width % 2:
             raise ValueError(f"sinusoidal positions need an even width, not {width}")
         self.width, self.layout = width, layout
-        # The first rows are computed once; they are not weights and are not saved. Counting in numpy makes
-        # them real numbers even where the model is only sketched (on the meta device) and then filled from a file.
-        ready = torch.from_numpy(np.arange(self.ready))
-        self.register_buffer("table", self._encode(ready), persistent=False)
+        # The first rows are computed once; they are not weights and are not saved.
+        self.register_buffer("table", self._encode(torch.arange(self.ready)), persistent=False)
 
     def forward(self, positions: Tensor, last: int) -> Tensor:
         if last < self.ready:

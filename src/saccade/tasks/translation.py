@@ -20,7 +20,7 @@ from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score, bleu, chrf
-from saccade.folder import ModelFolder, Storage, fill, read_folder, write_card, write_folder
+from saccade.folder import ModelFolder, Storage, fill, insist_on_room, read_folder, write_card, write_folder
 from saccade.look.record import END_LABEL, TextLooks
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.transformer import StackConfig
@@ -330,8 +330,8 @@ class TranslationTask:
         where = str(folder.path / "config.json")
         config = EncoderDecoderConfig.read(folder.config["model"], where=where)
         vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json")
-        with torch.device("meta"):
-            model = build_encoder_decoder(config, len(vocabulary))
+        insist_on_room(folder, config.encoder.least_weights + config.decoder.least_weights)
+        model = build_encoder_decoder(config, len(vocabulary))
         fill(model, folder)
         settings = SearchConfig.read(folder.config.get("search", {}), where=where)
         layer = folder.config.get("layer", 1)
