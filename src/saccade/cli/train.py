@@ -122,21 +122,23 @@ def _run(task: "Task", recipe: "Recipe", folders: list[Path], out: Path, *, quie
     with console.status("reading the data and learning the vocabulary …"):
         work, told = task.prepare(recipe, folders, out, resume=again)
     for line in told:
-        console.print(line, soft_wrap=True)
+        console.print(line, soft_wrap=True, markup=False)
     if not again:
         # recipe.toml makes a folder resumable, so it comes when everything before step 1 is done.
         (out / "run.json").write_text(json.dumps({"data": [str(folder.resolve()) for folder in folders]}) + "\n")
-        (out / "recipe.toml").write_text(to_toml(recipe.table()), encoding="utf-8")
+        aside = out / ".writing-recipe.toml"
+        aside.write_text(to_toml(recipe.table()), encoding="utf-8")
+        aside.rename(out / "recipe.toml")
     outcome = run_loop(work, recipe.train, out, Log(out, quiet=quiet), resume=again)
     if not outcome.finished:
         print(f"stopped after step {outcome.step} and saved; go on with: saccade resume {out}", file=sys.stderr)
         return 130
-    console.print(f"kept {outcome.chosen}", soft_wrap=True)
+    console.print(f"kept {outcome.chosen}", soft_wrap=True, markup=False)
     with progress_bar("scoring the test part", quiet=quiet) as report:
         scores = task.finish(recipe, work, outcome, folders, out, report)
     for score in scores:
         print(score)
-    console.print(f"the model is in {out}: saccade run {out} …", soft_wrap=True)
+    console.print(f"the model is in {out}: saccade run {out} …", soft_wrap=True, markup=False)
     return 0
 
 
@@ -158,7 +160,7 @@ def _cleared_on_failure(out: Path) -> Iterator[None]:
         yield
     except BaseException as error:
         if not (out / "recipe.toml").exists():
-            for name in ("train.tsv", "valid.tsv", "test.tsv", "tokenizer.json", "run.json"):
+            for name in ("train.tsv", "valid.tsv", "test.tsv", "tokenizer.json", "run.json", ".writing-recipe.toml"):
                 (out / name).unlink(missing_ok=True)
             if out.is_dir() and not any(out.iterdir()):
                 out.rmdir()

@@ -12,7 +12,9 @@ Pair = tuple[str, str]
 
 
 def find(name: str, folders: Sequence[Path]) -> Path:
-    """The file a recipe names, in the first folder that has it."""
+    """The file a recipe names, in the first folder that has it; a whole path needs no folder."""
+    if Path(name).is_absolute() and Path(name).exists():
+        return Path(name)
     for folder in folders:
         if (folder / name).exists():
             return folder / name

@@ -44,9 +44,11 @@ class Log:
         self.first, self.steps = step, steps
         path = self.folder / "metrics.jsonl"
         if path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines()
+            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
             self.entries = [entry for entry in map(_entry, lines) if entry and entry["step"] <= step]
-        path.write_text("".join(json.dumps(entry) + "\n" for entry in self.entries), encoding="utf-8")
+        aside = path.with_name(f".writing-{path.name}")
+        aside.write_text("".join(json.dumps(entry) + "\n" for entry in self.entries), encoding="utf-8")
+        aside.rename(path)
         self.file = path.open("a", encoding="utf-8")
         if self.live:
             self.bar.update(self.task, total=steps, completed=step)
