@@ -26,7 +26,7 @@ def beam(
     """The best `width` texts of every sentence, best first; sentences that are done leave the batch."""
     sentences = [_Sentence(prefix, limit, width, alpha) for prefix, limit in zip(prefixes, limits, strict=True)]
     active = sentences
-    logits_BV, state, _ = begin(decoder, memory, prefixes, rows=width)
+    logits_BV, state = begin(decoder, memory, prefixes, rows=width)
     device, vocabulary = logits_BV.device, logits_BV.shape[1]
     # All beams of a sentence begin alike: only the first may speak in the first round.
     sums_MK = torch.full((len(active), width), NEVER, device=device)

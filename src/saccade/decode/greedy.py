@@ -38,7 +38,7 @@ def greedy(
 ) -> list[Hypothesis]:
     """Write each text to its end mark or its own limit of tokens; texts that are done leave the batch."""
     texts = [_Text(list(prefix)) for prefix in prefixes]
-    logits_BV, state, _ = begin(decoder, memory, prefixes, rows=1)
+    logits_BV, state = begin(decoder, memory, prefixes, rows=1)
     active = list(range(len(texts)))
     while True:
         logits_BV = forbid(logits_BV, NEVER_WRITTEN)

@@ -33,8 +33,8 @@ def length_penalty(length: int, alpha: float) -> float:
 
 def begin(
     decoder: Decoder, memory: Memory | None, prefixes: Sequence[Sequence[int]], rows: int
-) -> tuple[Tensor, State, Tensor]:
-    """Write every prefix, `rows` times each; the logits [B, V] that follow, the state, the prefix lengths [B]."""
+) -> tuple[Tensor, State]:
+    """Write every prefix, `rows` times each; the logits [B, V] that follow, and the state."""
     texts = [[BEGIN, *prefix] for prefix in prefixes for _ in range(rows)]
     lengths_B = torch.tensor([len(text) for text in texts])
     longest = int(lengths_B.max())
@@ -44,4 +44,4 @@ def begin(
     tokens_BT, lengths_B = tokens_BT.to(device), lengths_B.to(device)
     logits_BTV, state = decoder.extend(tokens_BT, lengths_B, state)
     last_BV = logits_BTV[torch.arange(len(texts), device=device), lengths_B - 1]
-    return last_BV, state, lengths_B - 1
+    return last_BV, state

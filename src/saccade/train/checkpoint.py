@@ -38,7 +38,7 @@ def digest(path: Path) -> str:
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write `folder/step-N`; a reader sees all of it or nothing, whatever happens meanwhile."""
-    final = folder / f"step-{checkpoint.step:08d}"
+    final = checkpoint_path(folder, checkpoint.step)
     aside = folder / f".writing-{final.name}"
     try:
         shutil.rmtree(aside, ignore_errors=True)
@@ -87,6 +87,11 @@ def _tensors(file: Path, expected: Any) -> Tensors:
     # A hostile header can ask torch for shapes and types it does not have, each in its own kind of error.
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError, AttributeError) as error:
         raise UserError(f"{file}: cannot be read: {str(error)[:200]}") from None
+
+
+def checkpoint_path(folder: Path, step: int) -> Path:
+    """Where the checkpoint of a step is, or will be."""
+    return folder / f"step-{step:08d}"
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -23,6 +23,7 @@ from saccade.train.checkpoint import (
     Checkpoint,
     Tensors,
     average,
+    checkpoint_path,
     checkpoints,
     read_checkpoint,
     read_weights,
@@ -173,14 +174,14 @@ def _choose(work: Work, config: TrainConfig, progress: Progress, folder: Path, l
     """The best single checkpoint or the average of the last ones: whichever validates better."""
     model = work.model
     steps = list(progress.snapshots)
-    model.load_state_dict(_named(model, average([_path(folder, step) for step in steps])), strict=False)
+    model.load_state_dict(_named(model, average([checkpoint_path(folder, step) for step in steps])), strict=False)
     scores = _scores(work, log)
     if len(steps) > 1:
         log.say(f"average of steps {steps[0]}…{steps[-1]}: {_list(scores)}")
     if _judge(scores, config) >= progress.best:
         chosen = f"the average of {len(steps)} checkpoints, steps {steps[0]} to {steps[-1]}"
         return Outcome(True, progress.step, scores, chosen, progress.seconds)
-    model.load_state_dict(_named(model, read_weights(_path(folder, progress.best_step))), strict=False)
+    model.load_state_dict(_named(model, read_weights(checkpoint_path(folder, progress.best_step))), strict=False)
     chosen = f"the checkpoint of step {progress.best_step}"
     return Outcome(True, progress.step, _scores(work, log), chosen, progress.seconds)
 
@@ -192,7 +193,7 @@ def _save(folder: Path, work: Work, optimizer: optim.Optimizer, progress: Progre
     state = {"progress": vars(progress) | {"snapshots": list(progress.snapshots)}, "sampler": work.sampler.state_dict()}
     weights = {name: weight.detach() for name, weight in work.model.named_parameters()}
     write_checkpoint(folder, Checkpoint(progress.step, weights, training, state))
-    kept = {_path(folder, step).name for step in (*progress.snapshots, progress.best_step)}
+    kept = {checkpoint_path(folder, step).name for step in (*progress.snapshots, progress.best_step)}
     thin(folder, whole=2, weights=kept)
 
 
@@ -272,10 +273,6 @@ def _not_finite(what: str, value: float, step: int, batch: str, folder: Path) ->
 
 def _patience_is_over(progress: Progress, config: TrainConfig) -> bool:
     return config.patience > 0 and progress.stale >= config.patience
-
-
-def _path(folder: Path, step: int) -> Path:
-    return folder / f"step-{step:08d}"
 
 
 def _list(scores: dict[str, float]) -> str:
