@@ -8,15 +8,30 @@ from typing import ClassVar
 @dataclass(frozen=True)
 class Settings:
     numbers: ClassVar[dict[str, str]] = {
-        "repeats": "rounds; in each, every engine is measured once, in turn",
-        "warmup": "steps before the clock starts",
-        "steps": "steps on the clock",
+        "repeats": "rounds; in each, every engine is measured once, in turn (5; startup 7)",
+        "warmup": "training: steps before the clock starts",
+        "steps": "training: steps on the clock",
+        "calls": "translation: calls on the clock in each round, at least",
+        "sentences": "file: sentences in it",
+        "tokens": "memory: tokens that attend to each other",
+        "every": "time-to-bleu: steps between two looks at BLEU",
+        "most": "time-to-bleu: steps after which an engine gives up",
         "threads": "threads of every engine",
     }
 
     out: Path = Path("bench/results")
     data: Path | None = None
-    repeats: int = 5
+    joeynmt: Path | None = None
+    """The Python of an environment that has JoeyNMT, whose requirements do not go with the others'."""
+    repeats: int | None = None
     warmup: int = 3
     steps: int = 12
+    calls: int = 5
+    sentences: int = 2000
+    tokens: int = 65_536
+    every: int = 50
+    most: int = 4000
     threads: int = 2
+
+    def rounds(self, usual: int = 5) -> int:
+        return self.repeats or usual

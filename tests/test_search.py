@@ -303,7 +303,7 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature: float, texts: in
     expected_V = (logits_V / temperature).softmax(-1).numpy()
     draw = Draw(temperature=temperature, seed=3, numbers=list(range(texts)))
     logits_BV = logits_V.expand(texts, -1)
-    drawn = torch.cat([draw(logits_BV, list(range(texts))) for _ in range(draws // texts)])
+    drawn = torch.cat([draw(logits_BV, list(range(texts)))[1] for _ in range(draws // texts)])
     counts_V = np.bincount(drawn.numpy(), minlength=7)
     # Five standard deviations of a binomial, and a few draws of what is rare: passes unless something is wrong.
     spread_V = 5 * np.sqrt(draws * expected_V * (1 - expected_V)) + 3
@@ -313,7 +313,7 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature: float, texts: in
 
 def test_successive_draws_of_one_text_are_independent() -> None:
     draw = Draw(temperature=1.0, seed=0, numbers=[0])
-    drawn = [int(draw(torch.zeros(1, 2), [0])) for _ in range(2000)]
+    drawn = [int(draw(torch.zeros(1, 2), [0])[1]) for _ in range(2000)]
     repeats = sum(one == other for one, other in itertools.pairwise(drawn))
     assert abs(repeats - 1000) < 5 * math.sqrt(500)
 

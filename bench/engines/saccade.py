@@ -20,7 +20,10 @@ def build_model(vocabulary: int) -> EncoderDecoder:
 
 
 def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  Saccade's padding is a constant of its own
-    model = build_model(vocabulary)
+    return wrap(build_model(vocabulary))
+
+
+def wrap(model: EncoderDecoder) -> Engine:
     objective = SequenceObjective(SIZE.smoothing)
     optimizer = build_optimizer(model, AdamConfig(rate=SIZE.rate, betas=SIZE.betas, epsilon=SIZE.epsilon))
 

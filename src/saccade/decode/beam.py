@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
-from torch import Tensor
 
+from saccade.decode.choose import best_tokens
 from saccade.decode.filters import forbid
 from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, length_penalty
 from saccade.models.contract import Decoder, Memory
@@ -23,33 +24,37 @@ def beam(
     width: int,
     alpha: float = 0.6,
 ) -> list[list[Hypothesis]]:
-    """The best `width` texts of every sentence, best first; sentences that are done leave the batch."""
+    """The best `width` texts of every sentence, best first; sentences that are done leave the batch.
+
+    The bookkeeping is NumPy's: its arrays are a few numbers each, and cost it a third of what they cost PyTorch.
+    """
     sentences = [_Sentence(prefix, limit, width, alpha) for prefix, limit in zip(prefixes, limits, strict=True)]
     active = sentences
     logits_BV, state = begin(decoder, memory, prefixes, rows=width)
-    device, vocabulary = logits_BV.device, logits_BV.shape[1]
     # All beams of a sentence begin alike: only the first may speak in the first round.
-    sums_MK = torch.full((len(active), width), NEVER, device=device)
+    sums_MK = np.full((len(active), width), NEVER)
     sums_MK[:, 0] = 0.0
-    written_MKT = torch.empty(len(active), width, 0, dtype=torch.long, device=device)
+    written_MKT = np.empty((len(active), width, 0), dtype=np.int64)
     length = 0
     while True:
         length += 1
-        logprobs_BV = forbid(logits_BV, NEVER_WRITTEN).log_softmax(dim=-1)
-        totals_ME = (sums_MK.view(-1, 1) + logprobs_BV).view(len(active), width * vocabulary)
-        # Each beam can end in one way only, so 2K candidates always hold K that go on.
-        best_MC, flat_MC = totals_ME.topk(min(2 * width, totals_ME.shape[1]), dim=1)
-        from_MC, token_MC = flat_MC // vocabulary, flat_MC % vocabulary
+        # Each beam can end in one way only, so 2K candidates always hold K that go on, and no beam has more of them.
+        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, NEVER_WRITTEN), 2 * width)
+        count = tokens_BC.shape[1]
+        totals_ME = (sums_MK.reshape(-1, 1) + logprobs_BC.numpy(force=True)).reshape(len(active), -1)
+        flat_MC = (-totals_ME).argsort(axis=1, kind="stable")[:, : 2 * width]
+        best_MC, from_MC = _pick(totals_ME, flat_MC), flat_MC // count
+        token_MC = _pick(tokens_BC.numpy(force=True).reshape(len(active), -1), flat_MC)
         ends_MC = token_MC == END
         # A text that ends is taken if it is among the K best of its sentence.
-        for place, candidate in ends_MC[:, :width].nonzero().tolist():
+        for place, candidate in np.argwhere(ends_MC[:, :width]):
             tokens = written_MKT[place, from_MC[place, candidate]].tolist()
             active[place].take(tokens, float(best_MC[place, candidate]), length, ended=True)
 
-        going_MK = ends_MC.to(torch.int8).argsort(dim=1, stable=True)[:, :width]
-        sums_MK, from_MK, token_MK = (part.gather(1, going_MK) for part in (best_MC, from_MC, token_MC))
-        kept_MKT = written_MKT.gather(1, from_MK[:, :, None].expand(-1, -1, length - 1))
-        written_MKT = torch.cat([kept_MKT, token_MK[:, :, None]], dim=2)
+        going_MK = ends_MC.argsort(axis=1, kind="stable")[:, :width]
+        sums_MK, from_MK, token_MK = (_pick(part, going_MK) for part in (best_MC, from_MC, token_MC))
+        places_M1 = np.arange(len(active))[:, None]
+        written_MKT = np.concatenate([written_MKT[places_M1, from_MK], token_MK[:, :, None]], axis=2)
         keep = [
             place
             for place, sentence in enumerate(active)
@@ -57,14 +62,17 @@ def beam(
         ]
         if not keep:
             break
-        rows_MK = torch.arange(len(active), device=device)[:, None] * width + from_MK
+        rows_MK = places_M1 * width + from_MK
         if len(keep) < len(active):
-            kept = torch.tensor(keep, device=device)
-            sums_MK, token_MK, written_MKT, rows_MK = (t[kept] for t in (sums_MK, token_MK, written_MKT, rows_MK))
+            sums_MK, token_MK, written_MKT, rows_MK = (t[keep] for t in (sums_MK, token_MK, written_MKT, rows_MK))
             active = [active[place] for place in keep]
-        state = state.reorder(rows_MK.flatten())
-        logits_BV, state = decoder.step(token_MK.flatten(), state)
+        state = state.reorder(torch.from_numpy(rows_MK.ravel()).to(state.device))
+        logits_BV, state = decoder.step(torch.from_numpy(token_MK.ravel()).to(state.device), state)
     return [sentence.best() for sentence in sentences]
+
+
+def _pick(values_ME: np.ndarray, places_MC: np.ndarray) -> np.ndarray:
+    return np.take_along_axis(values_ME, places_MC, axis=1)
 
 
 @dataclass
@@ -82,7 +90,7 @@ class _Sentence:
             score = logprob / length_penalty(length, self.alpha)
             self.texts.append(Hypothesis([*self.prefix, *tokens], logprob, score, ended))
 
-    def goes_on(self, written_KT: Tensor, sums_K: Tensor, length: int) -> bool:
+    def goes_on(self, written_KT: np.ndarray, sums_K: np.ndarray, length: int) -> bool:
         """Unless at its limit, or K texts are finished and the best unfinished one is behind the K-th of them."""
         if length >= self.limit:
             # Unfinished beams fill the places that no finished text took.

@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def forbid(logits_BV: Tensor, tokens: Sequence[int]) -> Tensor:
-    """The same logits with some tokens made impossible."""
-    logits_BV = logits_BV.clone()
-    logits_BV[:, list(tokens)] = float("-inf")
+    """Make some tokens impossible, in place: a decoder's logits belong to the search that asked for them."""
+    for token in tokens:
+        logits_BV[:, token] = float("-inf")
     return logits_BV

@@ -6,17 +6,19 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from saccade.decode.choose import best_tokens
 from saccade.decode.filters import forbid
 from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, length_penalty
 from saccade.models.contract import Decoder, Memory
 from saccade.tokens.bpe import END
 
-Choose = Callable[[Tensor, list[int]], Tensor]
-"""Logits [B, V] of the next token, and which input each row belongs to -> tokens [B]."""
+Choose = Callable[[Tensor, list[int]], tuple[Tensor, Tensor]]
+"""Logits [B, V] of the next token, and which input each row belongs to -> log-probabilities [B] and tokens [B]."""
 
 
-def likeliest(logits_BV: Tensor, _: list[int]) -> Tensor:
-    return logits_BV.argmax(dim=-1)
+def likeliest(logits_BV: Tensor, _: list[int]) -> tuple[Tensor, Tensor]:
+    logprobs_B1, tokens_B1 = best_tokens(logits_BV, 1)
+    return logprobs_B1[:, 0], tokens_B1[:, 0]
 
 
 @dataclass
@@ -41,9 +43,7 @@ def greedy(
     logits_BV, state = begin(decoder, memory, prefixes, rows=1)
     active = list(range(len(texts)))
     while True:
-        logits_BV = forbid(logits_BV, NEVER_WRITTEN)
-        tokens_B = choose(logits_BV, active)
-        logprobs_B = logits_BV.log_softmax(dim=-1).gather(1, tokens_B[:, None])[:, 0]
+        logprobs_B, tokens_B = choose(forbid(logits_BV, NEVER_WRITTEN), active)
         going = []
         for row, (token, logprob) in enumerate(zip(tokens_B.tolist(), logprobs_B.tolist(), strict=True)):
             text = texts[active[row]]

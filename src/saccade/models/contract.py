@@ -86,7 +86,8 @@ class Decoder(nn.Module):
         raise NotImplementedError
 
     def step(self, tokens_B: Tensor, state: State) -> tuple[Tensor, State]:
-        """Write one token in every row; logits [B, V] of the next."""
+        """Write one token in every row; logits [B, V] of the next, which the caller may change and the next
+        step of this state may overwrite."""
         raise NotImplementedError
 
     def flops(self, source: int, target: int) -> float:

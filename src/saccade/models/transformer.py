@@ -179,7 +179,7 @@ class TransformerDecoder(Decoder):
             caches=[KeyValueCache() for _ in self.blocks],
             memories=[keys_values for keys_values in self._project(memory) if keys_values is not None],
             memory_mask=_memory_mask(memory),
-            lengths_B=torch.zeros(count, dtype=torch.long, device=self.head.weight.device),
+            lengths_B=torch.zeros(count, dtype=torch.long, device=self.embed.tokens.weight.device),
             longest=0,
             even=True,
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from saccade.config import Record
+from saccade.decode.pack import How
 from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder
@@ -118,7 +119,9 @@ class Task(Protocol):
         """Write the trained model as a model folder and score it on the test part."""
         ...
 
-    def load(self, folder: ModelFolder) -> Pipeline: ...
+    def load(self, folder: ModelFolder, how: How | None = None) -> Pipeline:
+        """The model ready to answer; `how` its weights are packed, by default the fastest near-lossless way."""
+        ...
 
     def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
         """The test part the model's recipe names."""

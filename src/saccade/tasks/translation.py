@@ -1,10 +1,8 @@
 """Translation: sentence pairs in, a sentence-to-sentence model out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Literal
 
 import numpy as np
 import torch
@@ -12,24 +10,23 @@ from pydantic import Field
 from torch import nn
 
 from saccade.config import Record
-from saccade.data.batches import Ragged, SequencePairs, in_order, pad_sources
+from saccade.data.batches import Ragged, SequencePairs, in_order
 from saccade.data.sampler import Sampler
 from saccade.data.split import hold_out, write_pairs
 from saccade.data.text import Pair, find, read_pairs
-from saccade.decode.hypothesis import Hypothesis
-from saccade.decode.search import SearchConfig, search
+from saccade.decode.pack import How
+from saccade.decode.search import SearchConfig
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score, bleu, chrf
 from saccade.folder import ModelFolder, Storage, fill, insist_on_room, read_folder, write_card, write_folder
-from saccade.look.record import END_LABEL, TextLooks
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.transformer import StackConfig
-from saccade.nn.watch import watch
 from saccade.tasks.card import card
 from saccade.tasks.contract import Recipe, Report, Request, unreported
 from saccade.tasks.sizes import sizes_for
 from saccade.tasks.table import TASKS
-from saccade.tokens.bpe import BEGIN, BpeConfig, Vocabulary, read_vocabulary, train_bpe
+from saccade.tasks.translator import Translator
+from saccade.tokens.bpe import BpeConfig, Vocabulary, read_vocabulary, train_bpe
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig
@@ -71,142 +68,6 @@ class TranslationRecipe(Recipe):
 def as_typed(text: str) -> str:
     """A sentence as people type it in a hurry."""
     return text.lower().removesuffix(".")
-
-
-@dataclass(frozen=True)
-class Translation:
-    """One translated sentence."""
-
-    source: str
-    text: str
-    score: float
-    """Log-probability with the length penalty."""
-    logprob: float
-    source_ids: list[int]
-    target_ids: list[int]
-    translator: "Translator" = field(repr=False)
-    others: list["Translation"] = field(default_factory=list, repr=False)
-    """Further texts that were asked for, best first."""
-
-    @property
-    def best(self) -> list["Translation"]:
-        return [self, *self.others]
-
-    @cached_property
-    def looks(self) -> TextLooks:
-        return self.translator.look(self)
-
-    def record(self) -> dict[str, Any]:
-        record: dict[str, Any] = {"source": self.source, "text": self.text, "score": round(self.score, 5)}
-        record["logprob"] = round(self.logprob, 5)
-        if self.others:
-            record["best"] = [{"text": other.text, "score": round(other.score, 5)} for other in self.best]
-        return record
-
-
-class Translator:
-    """Translates: `translator("a sentence")`, or a list of them, batched."""
-
-    longest_source = 1_000
-    """Tokens beyond which a text is no sentence, and is refused."""
-    batch_tokens = 2048
-    """Padded source tokens of all beams decoded at once."""
-
-    def __init__(self, model: EncoderDecoder, vocabulary: Vocabulary, config: SearchConfig, layer: int = 1) -> None:
-        self.model = model.eval()
-        self.vocabulary = vocabulary
-        self.config = config
-        self.layer = layer
-        """The cross-attention layer that is drawn by default."""
-
-    @property
-    def parameters(self) -> int:
-        return sum(weight.numel() for weight in self.model.parameters())
-
-    @overload
-    def __call__(self, texts: str, **options: Any) -> Translation: ...
-
-    @overload
-    def __call__(self, texts: Sequence[str], **options: Any) -> list[Translation]: ...
-
-    def __call__(self, texts: str | Sequence[str], **options: Any) -> Translation | list[Translation]:
-        """A text in, a translation out; a list in, a list out. Options are the fields of `Request`, such as beam=1."""
-        answers = []
-        for answer in self.answer([texts] if isinstance(texts, str) else texts, Request(**options)):
-            if isinstance(answer, UserError):
-                raise answer
-            answers.append(answer)
-        return answers[0] if isinstance(texts, str) else answers
-
-    def answer(
-        self,
-        texts: Sequence[str],
-        request: Request,
-        *,
-        numbers: Sequence[int] | None = None,
-        report: Report = unreported,
-    ) -> list[Translation | UserError]:
-        places = range(len(texts)) if numbers is None else numbers
-        asked = {name: getattr(request, name) for name in ("beam", "alpha", "temperature", "seed")}
-        known = {name: value for name, value in asked.items() if value is not None}
-        config = SearchConfig.read(self.config.table() | known, where="translate")
-        if request.best > config.beam and config.temperature is None:
-            config = config.model_copy(update={"beam": request.best})
-        sources = self.vocabulary.encode(texts)
-        answers: list[Translation | UserError] = [
-            UserError(f"{len(source)} tokens; at most {self.longest_source} can be read in one text")
-            for source in sources
-        ]
-        readable = [i for i, source in enumerate(sources) if len(source) <= self.longest_source]
-        lengths = np.array([len(sources[i]) + 1 for i in readable], dtype=np.int64)
-        done = 0
-        for part in in_order(lengths, self.batch_tokens // config.beam):
-            chosen = [readable[i] for i in part]
-            found = self._search(
-                [sources[i] for i in chosen], config, prefix=request.prefix, places=[places[i] for i in chosen]
-            )
-            for i, hypotheses in zip(chosen, found, strict=True):
-                best = [self._translation(texts[i], sources[i], one) for one in hypotheses[: request.best]]
-                best[0].others.extend(best[1:])
-                answers[i] = best[0]
-            done += len(chosen)
-            report(done, len(readable))
-        return answers
-
-    def _translation(self, text: str, source: list[int], found: Hypothesis) -> Translation:
-        written = self.vocabulary.decode(found.tokens)
-        return Translation(text, written, found.score, found.logprob, source, found.tokens, self)
-
-    def _search(
-        self, sources: list[list[int]], config: SearchConfig, *, prefix: str, places: list[int]
-    ) -> list[list[Hypothesis]]:
-        # A prefix that ends in a space would force the next word to begin inside a token.
-        forced = self.vocabulary.encode([prefix.rstrip()])[0] if prefix.strip() else []
-        with torch.inference_mode():
-            return search(
-                self.model.decoder,
-                self.model.read(*pad_sources(sources)),
-                config,
-                prefixes=[forced] * len(sources),
-                limits=[config.limit(len(source)) for source in sources],
-                numbers=places,
-            )
-
-    def look(self, translation: Translation) -> TextLooks:
-        """Every look of a translation, heard in one teacher-forced pass over it."""
-        source, _ = pad_sources([translation.source_ids])
-        target = torch.tensor([[BEGIN, *translation.target_ids]])
-        with torch.inference_mode(), watch(self.model) as looks:
-            self.model(source, None, target)
-        return TextLooks(
-            source=[*self.vocabulary.pieces(translation.source_ids), END_LABEL],
-            # The look from position t decides the token that comes next, so rows are labelled with that token.
-            target=[*self.vocabulary.pieces(translation.target_ids), END_LABEL],
-            cross=looks.cross[:, 0].numpy(),
-            encoder=looks.encoder[:, 0].numpy(),
-            decoder=looks.decoder[:, 0].numpy(),
-            layer=self.layer,
-        )
 
 
 class TranslationTask:
@@ -326,7 +187,7 @@ class TranslationTask:
         write_card(out, card(recipe, work.model, outcome, scores))
         return scores
 
-    def load(self, folder: ModelFolder) -> Translator:
+    def load(self, folder: ModelFolder, how: How | None = None) -> Translator:
         where = str(folder.path / "config.json")
         config = EncoderDecoderConfig.read(folder.config["model"], where=where)
         vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json")
@@ -337,7 +198,7 @@ class TranslationTask:
         layer = folder.config.get("layer", 1)
         if not isinstance(layer, int) or not 1 <= layer <= config.decoder.layers:
             raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {config.decoder.layers}")
-        return Translator(model, vocabulary, settings, layer)
+        return Translator(model, vocabulary, settings, layer=layer, how=how)
 
     def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
         names = PairsConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json")).test

@@ -1,0 +1,168 @@
+"""One engine trains until its greedy translations reach a BLEU; the clock stands still while they are made.
+
+`python -m bench.race ENGINE DATA.pt --plan JSON` tells its progress on standard error and prints one line of JSON.
+"""
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from bench.console import say
+from bench.engines import saccade as own
+from bench.engines import torch as plain
+from bench.engines.contract import Batch, Engine, train_step
+from bench.transplant import as_saccade
+from saccade.data.batches import Ragged, SequencePairs
+from saccade.data.sampler import Sampler
+from saccade.data.text import Pair
+from saccade.decode.search import SearchConfig
+from saccade.evaluate.metrics import bleu
+from saccade.models.encdec import EncoderDecoder
+from saccade.tasks.translator import Translator
+from saccade.tokens.bpe import PAD, Vocabulary, read_vocabulary
+from saccade.train.schedule import SCHEDULES
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an engine trains; what is not here is the same for all, in `engines/contract.py`."""
+
+    rate: float
+    """Peak learning rate."""
+    schedule: str
+    warmup: int
+    steps: int
+    """Where a linear schedule reaches zero; nobody trains longer."""
+    budget: int
+    """Padded target tokens in a batch."""
+
+    def rate_at(self, step: int) -> float:
+        return self.rate * SCHEDULES[self.schedule](step, self.warmup, self.steps)
+
+    def __str__(self) -> str:
+        return f"rate {self.rate:g}, {self.schedule}, warm-up {self.warmup}, batches of {self.budget}"
+
+
+@dataclass(frozen=True)
+class Racer:
+    build: Callable[[int, int], Engine]
+    readable: Callable[[nn.Module], EncoderDecoder]
+    """Its weights in a model that Saccade can decode."""
+
+
+def _itself(model: nn.Module) -> EncoderDecoder:
+    assert isinstance(model, EncoderDecoder)
+    return model
+
+
+def _transplanted(model: nn.Module) -> EncoderDecoder:
+    assert isinstance(model, plain.Plain)
+    return as_saccade(model)
+
+
+RACERS = {"saccade": Racer(own.build, _itself), "torch": Racer(plain.build, _transplanted)}
+
+
+@dataclass(frozen=True)
+class Judge:
+    """BLEU of greedy translations of the development part, lower-cased, 13a."""
+
+    vocabulary: Vocabulary
+    pairs: list[Pair]
+
+    def __call__(self, racer: Racer, model: nn.Module) -> float:
+        sources, references = zip(*self.pairs, strict=True)
+        translator = Translator(racer.readable(model), self.vocabulary, SearchConfig(beam=1))
+        outputs = [translation.text for translation in translator(list(sources))]
+        model.train()
+        return bleu(outputs, [[reference] for reference in references], lowercase=True).value
+
+
+class Batches:
+    """The same batches in the same order for every engine."""
+
+    def __init__(self, examples: SequencePairs, budget: int) -> None:
+        self.examples = examples
+        self.sampler = Sampler(*examples.sizes(), budget=budget, seed=1)
+
+    def __next__(self) -> Batch:
+        made = self.examples.batch(next(self.sampler))
+        real_BT = made.labels_BT != PAD
+        return Batch(made.source_BS, made.source_mask_BS, made.target_BT, made.labels_BT, real_BT)
+
+
+@dataclass
+class Race:
+    engine: str
+    plan: dict[str, float | str]
+    most: int
+    """Steps after which it gave up."""
+    reached: bool = False
+    step: int = 0
+    seconds: float = 0.0
+    """Time spent training: batches made, steps taken."""
+    best: float = 0.0
+
+
+def run(racer: Racer, plan: Plan, batches: Batches, judge: Judge, *, every: int, most: int, goal: float) -> Race:
+    engine = racer.build(len(judge.vocabulary), PAD)
+    engine.model.train()
+    race = Race(engine.title, asdict(plan), most)
+    most = min(most, plan.steps)
+    while race.step < most and not race.reached:
+        began = time.perf_counter()
+        race.step += 1
+        for group in engine.optimizer.param_groups:
+            group["lr"] = plan.rate_at(race.step)
+        loss = train_step(engine, next(batches))
+        race.seconds += time.perf_counter() - began
+        if race.step % every == 0 or race.step == most:
+            score = judge(racer, engine.model)
+            race.best = max(race.best, score)
+            race.reached = score >= goal
+            say(f"  step {race.step}, {race.seconds:.0f} s: loss {loss:.2f}, BLEU {score:.2f}")
+    return race
+
+
+def check(racer: Racer, vocabulary: int, batch: Batch) -> None:
+    """What is decoded must be what is trained: both give the same loss."""
+    engine = racer.build(vocabulary, PAD)
+    engine.model.eval()
+    with torch.inference_mode():
+        trained = engine.loss(batch).item()
+        reader = own.wrap(racer.readable(engine.model).eval()).loss(batch).item()
+    if abs(trained - reader) > 1e-3:
+        raise SystemExit(f"{engine.title}: its loss is {trained:.4f}, but {reader:.4f} where it is decoded")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("engine", choices=RACERS)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--plan", required=True)
+    parser.add_argument("--every", type=int, required=True)
+    parser.add_argument("--most", type=int, required=True)
+    parser.add_argument("--goal", type=float, required=True)
+    given = parser.parse_args()
+
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+    stored = torch.load(given.data, weights_only=True)
+    vocabulary = read_vocabulary(stored["tokenizer"], given.data)
+    examples = SequencePairs(Ragged(stored["sources"]), Ragged(stored["targets"]))
+    plan, racer = Plan(**json.loads(given.plan)), RACERS[given.engine]
+    check(racer, len(vocabulary), next(Batches(examples, 256)))
+    judge = Judge(vocabulary, [(source, target) for source, target in stored["development"]])
+    torch.manual_seed(1)
+    race = run(racer, plan, Batches(examples, plan.budget), judge, every=given.every, most=given.most, goal=given.goal)
+    print(json.dumps(asdict(race)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""The C kernels: compiled once on the machine they run on, kept in the user's cache, and done without if that fails."""
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from ctypes import POINTER, c_float, c_int, c_int64, c_void_p
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import torch
+
+# Sums may be reordered into vectors; infinities must stay infinities, so not all of -ffast-math.
+FLAGS = [
+    *("-O3", "-march=native", "-std=gnu11", "-fopenmp", "-fPIC"),
+    *("-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math", "-fno-math-errno"),
+]
+
+
+class Linear(ctypes.Structure):
+    """See kernels.c; so for the others."""
+
+    _fields_ = [
+        ("outputs", c_int),
+        ("inputs", c_int),
+        ("bits", c_int),
+        ("weights", c_void_p),
+        ("scales", c_void_p),
+        ("bias", c_void_p),
+    ]
+
+
+class Norm(ctypes.Structure):
+    _fields_ = [("gain", c_void_p), ("shift", c_void_p), ("epsilon", c_float)]
+
+
+class Layer(ctypes.Structure):
+    _fields_ = [(name, Norm) for name in ("around_self", "around_cross", "around_feedforward")] + [
+        (name, Linear) for name in ("project", "out", "query", "cross_out", "widen", "narrow")
+    ]
+
+
+class Stack(ctypes.Structure):
+    _fields_ = [
+        *((name, c_int) for name in ("layers", "width", "heads", "hidden", "post", "gelu", "cross")),
+        ("layer", POINTER(Layer)),
+        ("last", POINTER(Norm)),
+        ("head", POINTER(Linear)),
+    ]
+
+
+class Job(ctypes.Structure):
+    _fields_ = [
+        ("rows", c_int),
+        ("x", c_void_p),
+        ("length", c_int),
+        ("real", c_void_p),
+        ("pool", c_void_p),
+        ("capacity", c_int64),
+        ("places", c_void_p),
+        ("lengths", c_void_p),
+        ("most", c_int),
+        ("source", c_int),
+        ("memory", c_void_p),
+        ("memory_real", c_void_p),
+        ("memory_of", c_void_p),
+        ("logits", c_void_p),
+    ]
+
+
+def kernels() -> ctypes.CDLL | None:
+    """The library, or None where it cannot be had: no compiler, no AVX2, nowhere to keep it."""
+    found = _load()
+    return found if isinstance(found, ctypes.CDLL) else None
+
+
+def why_not() -> str:
+    """Why there is no library; empty if there is one."""
+    found = _load()
+    return found if isinstance(found, str) else ""
+
+
+@cache
+def _load() -> ctypes.CDLL | str:
+    if os.environ.get("SACCADE_NATIVE") == "0":
+        return "SACCADE_NATIVE is 0"
+    try:
+        return _declare(ctypes.CDLL(str(_built())))
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.decode(errors="replace").splitlines()
+        return next((line for line in lines if "error" in line), "the compiler failed")
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+
+
+def needed() -> ctypes.CDLL:
+    """The library, for code that is only reached where there is one."""
+    library = kernels()
+    if library is None:
+        raise RuntimeError("the C kernels are not available")
+    return library
+
+
+def identity() -> str:
+    """Which kernels these are: their source, how they are compiled, and for which processor."""
+    if os.environ.get("SACCADE_NATIVE") == "0":
+        return "none"
+    parts = (_source(), " ".join([*FLAGS, *_threads()]).encode(), _processor())
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
+
+
+def _source() -> bytes:
+    return (files(__package__) / "kernels.c").read_bytes()
+
+
+def _built() -> Path:
+    path = cache_folder() / f"kernels-{identity()}.so"
+    if path.exists():
+        return path
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        raise FileNotFoundError("no C compiler")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Written aside and renamed: another process may be building the same file.
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        compiled, linked = Path(folder) / "kernels.o", Path(folder) / "kernels.so"
+        for command in (
+            [compiler, *FLAGS, "-x", "c", "-c", "-", "-o", str(compiled)],
+            [compiler, "-shared", str(compiled), "-o", str(linked), *_threads(), "-lm"],
+        ):
+            subprocess.run(command, input=_source(), check=True, capture_output=True, timeout=120)
+        linked.rename(path)
+    return path
+
+
+def _threads() -> list[str]:
+    """The OpenMP library PyTorch brought along, whatever its name, so that both share one pool of threads."""
+    brought = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
+    return [str(path) for path in brought[:1]] or ["-fopenmp"]
+
+
+def cache_folder() -> Path:
+    """What was made on this machine for this machine; may be deleted at any time."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "saccade"
+
+
+def _processor() -> bytes:
+    """What the processor can do: a cache may be shared between unlike machines."""
+    try:
+        lines = Path("/proc/cpuinfo").read_bytes().splitlines()
+        return next((line for line in lines if line.startswith(b"flags")), b"")
+    except OSError:
+        return b""
+
+
+def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
+    library.packed_bytes.argtypes = [c_int, c_int, c_int]
+    library.packed_bytes.restype = c_int64
+    library.pack_weights.argtypes = [c_void_p, c_int, c_int, c_int, c_void_p, c_void_p]
+    library.pack_weights.restype = None
+    library.run_linear.argtypes = [POINTER(Linear), c_void_p, c_int, c_void_p, c_int]
+    library.run_stack.argtypes = [POINTER(Stack), POINTER(Job), c_int]
+    library.choose_best.argtypes = [c_void_p, c_int, c_int, c_int, c_void_p, c_void_p, c_int]
+    library.choose_best.restype = None
+    return library
+
+
+__all__ = ["Job", "Layer", "Linear", "Norm", "Stack", "cache_folder", "identity", "kernels", "needed", "why_not"]

@@ -1,0 +1,485 @@
+/* The inner loops of running a Transformer: narrow matrix products, attention over cached keys, top-k.
+
+   Weights are rounded once to integers with one scale per output, activations at every use with one scale
+   per row: a row's result never depends on its neighbours. Sixteen-bit multiply-add (vpmaddwd) does twice
+   the work of a float one per instruction; integers are summed exactly, and turned into floats before they
+   could overflow. Compiled on the machine it runs on, by saccade/native/__init__.py. */
+
+#include <immintrin.h>
+#include <math.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANES 16        /* outputs of a panel: two vectors of eight sums */
+#define TILE 6          /* rows that share one pass over a panel */
+#define LARGEST_INPUT 4095
+#define FLUSH 128       /* pairs summed as integers: 2 * 128 * 2032 * 4095 < 2^31 */
+#define INLINE static inline __attribute__((always_inline))
+
+enum { RELU = 1, GELU = 2, ADD = 4 };
+
+/* ---- threads: PyTorch's own, for a second pool beside it would fight it for the cores ---- */
+
+/* OpenMP's own barrier spins for milliseconds when another process has taken a core; this one gives way. */
+typedef struct { atomic_int arrived, round; } Meeting;
+
+static void meet(Meeting *meeting, int threads) {
+    if (threads == 1) return;
+    int round = atomic_load(&meeting->round);
+    if (atomic_fetch_add(&meeting->arrived, 1) == threads - 1) {
+        atomic_store(&meeting->arrived, 0);
+        atomic_store(&meeting->round, round + 1);
+        return;
+    }
+    for (int spins = 0; atomic_load(&meeting->round) == round; spins++)
+        if (spins < 1000) _mm_pause(); else sched_yield();
+}
+
+INLINE void share(int count, int thread, int threads, int *from, int *to) {
+    *from = (int)((int64_t)count * thread / threads);
+    *to = (int)((int64_t)count * (thread + 1) / threads);
+}
+
+/* ---- linear layers on integers ---- */
+
+typedef struct {
+    int outputs, inputs, bits;
+    const void *weights; /* panels of 16 outputs; in each, pairs of inputs for every output */
+    const float *scales, *bias;
+} Linear;
+
+typedef struct { int16_t *values; float *scales; int width; } Rounded;
+
+static int padded(int inputs) { return (inputs + 31) / 32 * 32; }
+
+int64_t packed_bytes(int outputs, int inputs, int bits) {
+    return (int64_t)(outputs + LANES - 1) / LANES * LANES * padded(inputs) * (bits / 8);
+}
+
+/* int8 weights use 127 steps; int16 ones 127 * 16, so that weights stored as int8 are kept exactly. */
+void pack_weights(const float *weights, int outputs, int inputs, int bits, void *packed, float *scales) {
+    int pairs = padded(inputs) / 2, largest = bits == 8 ? 127 : 2032;
+    memset(packed, 0, packed_bytes(outputs, inputs, bits));
+    for (int o = 0; o < outputs; o++) {
+        const float *row = weights + (int64_t)o * inputs;
+        float most = 0;
+        for (int i = 0; i < inputs; i++) most = fmaxf(most, fabsf(row[i]));
+        scales[o] = most > 0 ? most / largest : 1;
+        int64_t at = (int64_t)(o / LANES) * pairs * LANES * 2 + o % LANES * 2;
+        for (int i = 0; i < inputs; i++) {
+            int64_t place = at + (int64_t)(i / 2) * LANES * 2 + i % 2;
+            long value = lrintf(row[i] / scales[o]);
+            if (bits == 8) ((int8_t *)packed)[place] = (int8_t)value;
+            else ((int16_t *)packed)[place] = (int16_t)value;
+        }
+    }
+}
+
+static void round_row(const float *x, int count, int16_t *values, float *scale) {
+    float most = 0;
+    for (int i = 0; i < count; i++) { float size = fabsf(x[i]); most = size > most ? size : most; }
+    *scale = most / LARGEST_INPUT;
+    float inverse = most > 0 ? LARGEST_INPUT / most : 0;
+    __m256 factor = _mm256_set1_ps(inverse);
+    int i = 0;
+    for (; i + 16 <= count; i += 16) {
+        __m256i low = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i), factor));
+        __m256i high = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i + 8), factor));
+        __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
+        _mm256_storeu_si256((__m256i *)(values + i), both);
+    }
+    for (; i < count; i++) values[i] = (int16_t)lrintf(x[i] * inverse);
+    for (; i < padded(count); i++) values[i] = 0;
+}
+
+INLINE __m256i eight_pairs(const void *panel, int bits, int64_t pair, int half) {
+    if (bits == 16) return _mm256_loadu_si256((const __m256i *)panel + 2 * pair + half);
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)panel + 2 * pair + half));
+}
+
+INLINE void multiply_tile(const int rows, const int bits, const void *panel, int pairs, const int16_t *x, int stride,
+                          float sums[TILE][LANES]) {
+    for (int from = 0; from < pairs; from += FLUSH) {
+        int to = from + FLUSH < pairs ? from + FLUSH : pairs;
+        __m256i exact[TILE][2];
+        for (int r = 0; r < rows; r++) exact[r][0] = exact[r][1] = _mm256_setzero_si256();
+        for (int pair = from; pair < to; pair++) {
+            __m256i first = eight_pairs(panel, bits, pair, 0), second = eight_pairs(panel, bits, pair, 1);
+            for (int r = 0; r < rows; r++) {
+                int32_t two;
+                memcpy(&two, x + (int64_t)r * stride + 2 * pair, sizeof two);
+                __m256i input = _mm256_set1_epi32(two);
+                exact[r][0] = _mm256_add_epi32(exact[r][0], _mm256_madd_epi16(input, first));
+                exact[r][1] = _mm256_add_epi32(exact[r][1], _mm256_madd_epi16(input, second));
+                /* Row after row: loading all inputs first would push the sums out of the registers. */
+                __asm__ volatile("" : "+x"(exact[r][0]), "+x"(exact[r][1]));
+            }
+        }
+        for (int r = 0; r < rows; r++)
+            for (int half = 0; half < 2; half++) {
+                __m256 part = _mm256_cvtepi32_ps(exact[r][half]);
+                float *sum = sums[r] + 8 * half;
+                _mm256_storeu_ps(sum, from ? _mm256_add_ps(_mm256_loadu_ps(sum), part) : part);
+            }
+    }
+}
+
+static void multiply(int rows, int bits, const void *panel, int pairs, const int16_t *x, int stride,
+                     float sums[TILE][LANES]) {
+#define CASE(R) \
+    case R: \
+        if (bits == 16) multiply_tile(R, 16, panel, pairs, x, stride, sums); \
+        else multiply_tile(R, 8, panel, pairs, x, stride, sums); \
+        return;
+    switch (rows) { CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) }
+#undef CASE
+}
+
+static float gelu(float x) { return 0.5f * x * (1 + erff(x * 0.70710678f)); }
+
+/* Integer sums of one row and panel to floats; `scales` and `bias` are padded to whole panels. */
+INLINE void finish(const Linear *layer, int at, float *sums, float scale, float *y, int how) {
+    for (int l = 0; l < LANES; l++) sums[l] = sums[l] * (scale * layer->scales[at + l]) + layer->bias[at + l];
+    if (how & RELU) for (int l = 0; l < LANES; l++) sums[l] = sums[l] > 0 ? sums[l] : 0;
+    if (how & GELU) for (int l = 0; l < LANES; l++) sums[l] = gelu(sums[l]);
+    if (layer->outputs - at < LANES) {
+        for (int l = 0; l < layer->outputs - at; l++) y[at + l] = how & ADD ? y[at + l] + sums[l] : sums[l];
+    } else if (how & ADD) {
+        for (int l = 0; l < LANES; l++) y[at + l] += sums[l];
+    } else {
+        for (int l = 0; l < LANES; l++) y[at + l] = sums[l];
+    }
+}
+
+/* This thread's share of y = x W' + b: some of the panels, for all rows. */
+static void linear_part(const Linear *layer, Rounded x, int rows, float *y, int how, int thread, int threads) {
+    int first, last, tiles = (rows + TILE - 1) / TILE, pairs = padded(layer->inputs) / 2;
+    share((layer->outputs + LANES - 1) / LANES, thread, threads, &first, &last);
+    float sums[TILE][LANES];
+    for (int panel = first; panel < last; panel++) {
+        const char *weights = (const char *)layer->weights + (int64_t)panel * pairs * LANES * 2 * (layer->bits / 8);
+        int at = panel * LANES;
+        for (int tile = 0; tile < tiles; tile++) {
+            int from, to;
+            share(rows, tile, tiles, &from, &to);
+            multiply(to - from, layer->bits, weights, pairs, x.values + (int64_t)from * x.width, x.width, sums);
+            for (int r = from; r < to; r++) finish(layer, at, sums[r - from], x.scales[r], y + (int64_t)r * layer->outputs, how);
+        }
+    }
+}
+
+/* ---- norm, softmax, attention ---- */
+
+typedef struct { const float *gain, *shift; float epsilon; } Norm;
+
+static void normalise(const Norm *norm, const float *x, int width, float *y) {
+    float mean = 0, spread = 0;
+    for (int i = 0; i < width; i++) mean += x[i];
+    mean /= width;
+    for (int i = 0; i < width; i++) spread += (x[i] - mean) * (x[i] - mean);
+    float factor = 1 / sqrtf(spread / width + norm->epsilon);
+    for (int i = 0; i < width; i++) y[i] = (x[i] - mean) * factor * norm->gain[i] + norm->shift[i];
+}
+
+/* e^x for x <= 0, to 2e-7 relative: 2^n times a polynomial, in a form the compiler turns into vectors. */
+INLINE float exponential(float x) {
+    x = x < -87.0f ? -87.0f : x;
+    float n = floorf(x * 1.44269504f + 0.5f);
+    float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1;
+    union { int32_t i; float f; } power = {.i = ((int32_t)n + 127) << 23};
+    return p * power.f;
+}
+
+/* One query of one head over `count` keys; values stand `to_value` floats after their keys. */
+static void attend(const float *query, int width, float scale, const float *keys, int64_t stride, const int32_t *places,
+                   int count, const uint8_t *real, int64_t to_value, float *weights, float *context) {
+    float most = -INFINITY, total = 0;
+    /* Padding at the end is left out, so that sums are formed alike however much of it there is. */
+    while (real && count && !real[count - 1]) count--;
+    for (int k = 0; k < count; k++) {
+        const float *key = keys + (places ? places[k] : k) * stride;
+        float score = 0;
+        for (int i = 0; i < width; i++) score += query[i] * key[i];
+        weights[k] = score = real && !real[k] ? -INFINITY : score * scale;
+        most = score > most ? score : most;
+    }
+    memset(context, 0, sizeof(float) * width);
+    if (most == -INFINITY) return;
+    for (int k = 0; k < count; k++) weights[k] = exponential(weights[k] - most);
+    if (real) for (int k = 0; k < count; k++) weights[k] = real[k] ? weights[k] : 0;
+    for (int k = 0; k < count; k++) total += weights[k];
+    for (int k = 0; k < count; k++) {
+        const float *value = keys + (places ? places[k] : k) * stride + to_value;
+        float weight = weights[k] / total;
+        for (int i = 0; i < width; i++) context[i] += weight * value[i];
+    }
+}
+
+/* ---- a stack of Transformer blocks: an encoder over whole texts, or a decoder one token further ---- */
+
+typedef struct {
+    Norm around_self, around_cross, around_feedforward;
+    Linear project, out, query, cross_out, widen, narrow;
+} Layer;
+
+typedef struct {
+    int layers, width, heads, hidden, post, gelu, cross;
+    const Layer *layer;
+    const Norm *last; /* NULL when the blocks end in a norm of their own */
+    const Linear *head; /* NULL for an encoder */
+} Stack;
+
+typedef struct {
+    int rows;
+    float *x;              /* rows x width: embedded tokens in, states out */
+    /* encoder: rows are texts of `length` positions */
+    int length;
+    const uint8_t *real;   /* texts x length, or NULL */
+    /* decoder: the past is a pool of slots, and every row a list of places in it, its newest last */
+    float *pool;           /* layers x capacity x (key, value) */
+    int64_t capacity;
+    const int32_t *places; /* rows x most */
+    const int32_t *lengths;
+    int most;
+    /* what a decoder looks at */
+    int source;
+    const float *const *memory; /* per layer: memories x source x (key, value) */
+    const uint8_t *memory_real; /* memories x source, or NULL */
+    const int32_t *memory_of;   /* which memory each row looks at */
+    float *logits;
+} Job;
+
+typedef struct { const Stack *stack; const Job *job; Rounded rounded; float *wide, *context, *weights; int longest; Meeting *meeting; } Run;
+
+static void enter(const Run *run, const Norm *norm, const Norm *pending, float *spare, int thread, int threads) {
+    int from, to, width = run->stack->width;
+    share(run->job->rows, thread, threads, &from, &to);
+    for (int r = from; r < to; r++) {
+        float *x = run->job->x + (int64_t)r * width, *y = x;
+        if (pending) normalise(pending, x, width, x);
+        if (norm) normalise(norm, x, width, y = spare);
+        round_row(y, width, run->rounded.values + (int64_t)r * run->rounded.width, run->rounded.scales + r);
+    }
+}
+
+static void round_rows(const Run *run, const float *x, int width, int thread, int threads) {
+    int from, to;
+    share(run->job->rows, thread, threads, &from, &to);
+    for (int r = from; r < to; r++)
+        round_row(x + (int64_t)r * width, width, run->rounded.values + (int64_t)r * run->rounded.width,
+                  run->rounded.scales + r);
+}
+
+static void look_around(const Run *run, int layer, float *weights, int thread, int threads) {
+    const Stack *stack = run->stack;
+    const Job *job = run->job;
+    int from, to, width = stack->width, size = width / stack->heads;
+    float scale = 1 / sqrtf((float)size);
+    share(job->rows * stack->heads, thread, threads, &from, &to);
+    for (int unit = from; unit < to; unit++) {
+        int row = unit / stack->heads, at = unit % stack->heads * size;
+        const float *mine = run->wide + (int64_t)row * 3 * width + at;
+        float *context = run->context + (int64_t)row * width + at;
+        if (!job->pool) {
+            int text = row / job->length;
+            attend(mine, size, scale, run->wide + (int64_t)text * job->length * 3 * width + width + at, 3 * width, NULL,
+                   job->length, job->real ? job->real + (int64_t)text * job->length : NULL, width, weights, context);
+            continue;
+        }
+        float *past = job->pool + (int64_t)layer * job->capacity * 2 * width + at;
+        const int32_t *places = job->places + (int64_t)row * job->most;
+        float *newest = past + (int64_t)places[job->lengths[row] - 1] * 2 * width;
+        memcpy(newest, mine + width, sizeof(float) * size);
+        memcpy(newest + width, mine + 2 * width, sizeof(float) * size);
+        attend(mine, size, scale, past, 2 * width, places, job->lengths[row], NULL, width, weights, context);
+    }
+}
+
+static void look_at_memory(const Run *run, int layer, float *weights, int thread, int threads) {
+    const Stack *stack = run->stack;
+    const Job *job = run->job;
+    int from, to, width = stack->width, size = width / stack->heads;
+    float scale = 1 / sqrtf((float)size);
+    share(job->rows * stack->heads, thread, threads, &from, &to);
+    for (int unit = from; unit < to; unit++) {
+        int row = unit / stack->heads, at = unit % stack->heads * size, which = job->memory_of[row];
+        attend(run->wide + (int64_t)row * width + at, size, scale,
+               job->memory[layer] + (int64_t)which * job->source * 2 * width + at, 2 * width, NULL, job->source,
+               job->memory_real ? job->memory_real + (int64_t)which * job->source : NULL, width, weights,
+               run->context + (int64_t)row * width + at);
+    }
+}
+
+static void run_part(const Run *run, int thread, int threads) {
+    const Stack *stack = run->stack;
+    const Job *job = run->job;
+    int rows = job->rows, width = stack->width;
+    float *weights = run->weights + (int64_t)thread * run->longest, *x = job->x;
+    const Norm *pending = NULL;
+    /* Before a sub-layer: its own norm (pre), or the one that closes the sub-layer before it (post). */
+#define ENTER(NORM) \
+    enter(run, stack->post ? NULL : (NORM), pending, weights, thread, threads); \
+    pending = stack->post ? (NORM) : NULL; \
+    meet(run->meeting, threads)
+#define LINEAR(LAYER, Y, HOW) \
+    linear_part(LAYER, run->rounded, rows, Y, HOW, thread, threads); \
+    meet(run->meeting, threads)
+#define LEAVE(LAYER) \
+    meet(run->meeting, threads); \
+    round_rows(run, run->context, width, thread, threads); \
+    meet(run->meeting, threads); \
+    LINEAR(LAYER, x, ADD)
+    for (int l = 0; l < stack->layers; l++) {
+        const Layer *layer = stack->layer + l;
+        ENTER(&layer->around_self);
+        LINEAR(&layer->project, run->wide, 0);
+        look_around(run, l, weights, thread, threads);
+        LEAVE(&layer->out);
+        if (stack->cross) {
+            ENTER(&layer->around_cross);
+            LINEAR(&layer->query, run->wide, 0);
+            look_at_memory(run, l, weights, thread, threads);
+            LEAVE(&layer->cross_out);
+        }
+        ENTER(&layer->around_feedforward);
+        LINEAR(&layer->widen, run->wide, stack->gelu ? GELU : RELU);
+        round_rows(run, run->wide, stack->hidden, thread, threads);
+        meet(run->meeting, threads);
+        LINEAR(&layer->narrow, x, ADD);
+    }
+    int from, to;
+    share(rows, thread, threads, &from, &to);
+    const Norm *last = pending ? pending : stack->last;
+    if (last) for (int r = from; r < to; r++) normalise(last, x + (int64_t)r * width, width, x + (int64_t)r * width);
+    if (stack->head) {
+        round_rows(run, x, width, thread, threads);
+        meet(run->meeting, threads);
+        linear_part(stack->head, run->rounded, rows, job->logits, 0, thread, threads);
+    }
+#undef ENTER
+#undef LINEAR
+#undef LEAVE
+}
+
+static int larger(int a, int b) { return a > b ? a : b; }
+
+/* Room for one call's intermediate values, kept for the next: fresh memory would be cleared page by page. */
+static void *room(int64_t bytes) {
+    static _Thread_local struct { void *memory; int64_t bytes; } kept;
+    if (bytes > kept.bytes) {
+        free(kept.memory);
+        kept.memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        kept.bytes = kept.memory ? bytes : 0;
+    }
+    return kept.memory;
+}
+
+static void *part(char **next, int64_t bytes) {
+    void *here = *next;
+    *next += (bytes + 63) / 64 * 64;
+    return here;
+}
+
+/* 0, or 1 when memory ran out. */
+int run_stack(const Stack *stack, const Job *job, int threads) {
+    int width = stack->width, widest = larger(3 * width, stack->hidden);
+    int longest = larger(larger(job->length, job->source), larger(job->most, width));
+    int64_t rows = job->rows;
+    Meeting meeting = {0};
+    Run run = {.stack = stack, .job = job, .longest = longest, .meeting = &meeting};
+    run.rounded.width = padded(larger(width, stack->hidden));
+    int64_t each = run.rounded.width * sizeof(int16_t) + (1 + widest + width) * sizeof(float);
+    char *next = room(rows * each + (int64_t)threads * longest * sizeof(float) + 5 * 64);
+    if (!next) return 1;
+    run.rounded.values = part(&next, rows * run.rounded.width * sizeof(int16_t));
+    run.rounded.scales = part(&next, rows * sizeof(float));
+    run.wide = part(&next, rows * widest * sizeof(float));
+    run.context = part(&next, rows * width * sizeof(float));
+    run.weights = part(&next, (int64_t)threads * longest * sizeof(float));
+#pragma omp parallel num_threads(threads)
+    run_part(&run, omp_get_thread_num(), omp_get_num_threads());
+    return 0;
+}
+
+typedef struct { const Linear *layer; const float *x; float *y; int rows; Rounded rounded; Meeting *meeting; } Product;
+
+static void product_part(const Product *p, int thread, int threads) {
+    int from, to, inputs = p->layer->inputs;
+    share(p->rows, thread, threads, &from, &to);
+    for (int r = from; r < to; r++)
+        round_row(p->x + (int64_t)r * inputs, inputs, p->rounded.values + (int64_t)r * p->rounded.width,
+                  p->rounded.scales + r);
+    meet(p->meeting, threads);
+    linear_part(p->layer, p->rounded, p->rows, p->y, 0, thread, threads);
+}
+
+int run_linear(const Linear *layer, const float *x, int rows, float *y, int threads) {
+    Meeting meeting = {0};
+    Product product = {layer, x, y, rows, {.width = padded(layer->inputs)}, &meeting};
+    char *next = room((int64_t)rows * (product.rounded.width * sizeof(int16_t) + sizeof(float)) + 2 * 64);
+    if (!next) return 1;
+    product.rounded.values = part(&next, (int64_t)rows * product.rounded.width * sizeof(int16_t));
+    product.rounded.scales = part(&next, rows * sizeof(float));
+#pragma omp parallel num_threads(threads)
+    product_part(&product, omp_get_thread_num(), omp_get_num_threads());
+    return 0;
+}
+
+/* ---- the likeliest tokens ---- */
+
+typedef struct { float *logits; int rows, vocabulary, best; float *logprobs; int64_t *tokens; } Choice;
+
+static void choose_part(const Choice *c, int thread, int threads) {
+    int from, to, best = c->best;
+    share(c->rows, thread, threads, &from, &to);
+    for (int r = from; r < to; r++) {
+        const float *row = c->logits + (int64_t)r * c->vocabulary;
+        float *values = c->logprobs + (int64_t)r * best;
+        int64_t *tokens = c->tokens + (int64_t)r * best;
+        int found = 0;
+        /* Sorted insertion: after the first few, hardly any token passes the least of the best. */
+        for (int block = 0; block < c->vocabulary; block += 32) {
+            int end = block + 32 < c->vocabulary ? block + 32 : c->vocabulary;
+            if (found == best) {
+                float most = row[block];
+                for (int v = block + 1; v < end; v++) most = row[v] > most ? row[v] : most;
+                if (most <= values[best - 1]) continue;
+            }
+            for (int v = block; v < end; v++) {
+                if (found == best && row[v] <= values[best - 1]) continue;
+                int at = found < best ? found++ : best - 1;
+                for (; at > 0 && values[at - 1] < row[v]; at--) values[at] = values[at - 1], tokens[at] = tokens[at - 1];
+                values[at] = row[v], tokens[at] = v;
+            }
+        }
+        float total = 0, most = values[0];
+        for (int v = 0; v < c->vocabulary; v++) total += exponential(row[v] - most);
+        float shift = most + logf(total);
+        for (int k = 0; k < best; k++) values[k] -= shift;
+    }
+}
+
+/* The `best` highest of each row, as natural log-probabilities, highest first; of equals the lower token. */
+void choose_best(float *logits, int rows, int vocabulary, int best, float *logprobs, int64_t *tokens, int threads) {
+    Choice choice = {logits, rows, vocabulary, best, logprobs, tokens};
+    if ((int64_t)rows * vocabulary <= 32768) threads = 1;
+#pragma omp parallel num_threads(threads)
+    choose_part(&choice, omp_get_thread_num(), omp_get_num_threads());
+}
+
+/* For a test: the caller declares the same structures once more. */
+void structure_sizes(int sizes[5]) {
+    sizes[0] = sizeof(Linear), sizes[1] = sizeof(Norm), sizes[2] = sizeof(Layer), sizes[3] = sizeof(Stack);
+    sizes[4] = sizeof(Job);
+}

@@ -1,0 +1,171 @@
+"""The packed engine answers as the plain model does: the same texts, step by step, alone and together."""
+
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+import torch
+from torch import Tensor
+
+from conftest import random_sequences, random_tokens_BT, read, small_model
+from saccade import native
+from saccade.data.batches import pad_sources
+from saccade.decode.engine import engine
+from saccade.decode.lean import FIRST_STEPS, LeanDecoder, LeanEncoder, LeanState
+from saccade.decode.pack import How
+from saccade.decode.search import SearchConfig, search
+from saccade.models.contract import State
+from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
+from saccade.models.transformer import StackConfig
+from saccade.nn.positions import LearnedConfig, NoPositionsConfig, PositionsConfig, SinusoidalConfig
+
+SOURCES = random_sequences([7, 3, 5])
+
+
+@pytest.fixture(autouse=True)
+def _no_gradients() -> Iterator[None]:
+    with torch.inference_mode():
+        yield
+
+
+@pytest.fixture(params=["int16", "fp16", "int8"])
+def how(request: pytest.FixtureRequest) -> How:
+    return cast(How, request.param)
+
+
+def near(how: How) -> float:
+    return 0.15 if how == "int8" else 5e-3
+
+
+def close(one: Tensor, other: Tensor, how: How = "int16") -> bool:
+    return float((one - other).norm() / other.norm()) < near(how)
+
+
+def lean(model: EncoderDecoder) -> EncoderDecoder:
+    if native.kernels() is None:
+        pytest.skip(f"no C kernels: {native.why_not()}")
+    fast = engine(model, "int16")
+    assert isinstance(fast.encoder, LeanEncoder)
+    assert isinstance(fast.decoder, LeanDecoder)
+    return fast
+
+
+def write(model: EncoderDecoder, tokens_BT: Tensor, lengths: list[int], rows: int = 2) -> tuple[Tensor, State]:
+    """Logits and state after so many tokens of each row."""
+    state = model.decoder.start(read(model, SOURCES), rows)
+    return model.decoder.extend(tokens_BT, torch.tensor(lengths), state)
+
+
+def assert_alike(plain: EncoderDecoder, fast: EncoderDecoder, how: How = "int16") -> None:
+    """Encoder, ragged beginnings, steps, beams that change places, sentences that leave, states that join."""
+    source, mask = pad_sources(SOURCES)
+    assert mask is not None
+    assert close(fast.read(source, mask).states_MSD[mask], plain.read(source, mask).states_MSD[mask], how)
+    tokens_BT, lengths = random_tokens_BT(6, 4), [4, 2, 1, 4, 3, 4]
+    (expected, state), (found, fast_state) = write(plain, tokens_BT, lengths), write(fast, tokens_BT, lengths)
+    for row, length in enumerate(lengths):
+        assert close(found[row, :length], expected[row, :length], how)
+    for rows in ([1, 1, 3, 2, 5, 5], [0, 1, 4, 5], [2, 3]):
+        state, fast_state = state.reorder(torch.tensor(rows)), fast_state.reorder(torch.tensor(rows))
+        for step in range(3):
+            next_B = random_tokens_BT(len(rows), 1, seed=step)[:, 0]
+            expected, state = plain.decoder.step(next_B, state)
+            found, fast_state = fast.decoder.step(next_B, fast_state)
+            assert close(found, expected, how)
+    _, other = write(plain, tokens_BT, lengths)
+    _, fast_other = write(fast, tokens_BT, lengths)
+    state, fast_state = state.join(other), fast_state.join(fast_other)
+    next_B = random_tokens_BT(8, 1, seed=9)[:, 0]
+    assert close(fast.decoder.step(next_B, fast_state)[0], plain.decoder.step(next_B, state)[0], how)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("positions", [SinusoidalConfig(), LearnedConfig(length=40), NoPositionsConfig()])
+def test_every_kind_of_stack_is_the_plain_one(norm: str, positions: PositionsConfig) -> None:
+    plain = small_model(norm=norm, positions=positions, width=24, heads=3)
+    assert_alike(plain, lean(plain))
+
+
+def test_concatenated_positions_and_gelu_are_the_plain_ones() -> None:
+    plain = small_model(combine="concatenate")
+    assert_alike(plain, lean(plain))
+    stack = StackConfig(layers=2, width=20, heads=2, hidden=50, activation="gelu")
+    plain = build_encoder_decoder(EncoderDecoderConfig(encoder=stack, decoder=stack), 20).eval()
+    assert_alike(plain, lean(plain))
+
+
+def test_every_packing_is_the_plain_model_up_to_rounding(how: How) -> None:
+    plain = small_model(width=32)
+    assert_alike(plain, engine(plain, how), how)
+
+
+def test_without_kernels_the_linear_layers_are_packed(how: How, monkeypatch: pytest.MonkeyPatch) -> None:
+    if how == "int16":
+        pytest.skip("int16 is the kernels' own")
+    monkeypatch.setattr(native, "_load", lambda: "no C compiler")
+    plain = small_model(width=32)
+    fast = engine(plain, how)
+    assert not isinstance(fast.decoder, LeanDecoder)
+    assert_alike(plain, fast, how)
+
+
+def test_exact_is_the_model_itself() -> None:
+    plain = small_model()
+    assert engine(plain, "exact") is plain
+
+
+def test_long_texts_outgrow_the_first_room() -> None:
+    plain = small_model()
+    fast = lean(plain)
+    tokens_BT = random_tokens_BT(6, 3 * FIRST_STEPS + 1)
+    lengths = [tokens_BT.shape[1]] * 6
+    (expected, _), (found, state) = write(plain, tokens_BT, lengths), write(fast, tokens_BT, lengths)
+    assert close(found, expected)
+    assert isinstance(state, LeanState)
+    assert state.nbytes < 20 * state.rows * lengths[0] * state.pool.shape[0] * state.pool.shape[2]
+
+
+def test_memory_grows_only_as_needed_and_memories_are_not_copied() -> None:
+    fast = lean(small_model())
+    state = fast.decoder.start(read(fast, SOURCES), 5)
+    assert isinstance(state, LeanState)
+    first = state.nbytes
+    for step in range(FIRST_STEPS):
+        _, state = fast.decoder.step(random_tokens_BT(15, 1, seed=step)[:, 0], state)
+    assert state.nbytes == first
+    assert [memory.shape[0] for memory in state.memories] == [3, 3]  # per sentence, not per beam
+    pool = state.pool.data_ptr()
+    state = state.reorder(torch.arange(14, -1, -1))
+    assert state.pool.data_ptr() == pool  # beams change places without moving keys
+
+
+def test_positions_beyond_the_learned_ones_are_refused() -> None:
+    fast = lean(small_model(positions=LearnedConfig(length=10)))
+    with pytest.raises(ValueError, match="10 learned positions"):
+        write(fast, random_tokens_BT(6, 11), [11] * 6)
+
+
+@pytest.mark.parametrize("config", [SearchConfig(beam=1), SearchConfig(beam=4), SearchConfig(temperature=0.9)])
+def test_the_same_texts_are_found_alone_and_together(config: SearchConfig) -> None:
+    model = small_model(vocabulary=30, width=32)
+    for weight in model.decoder.blocks.parameters():
+        if weight.ndim == 2:
+            weight.mul_(4)
+    fast = lean(model)
+    sources = random_sequences(list(range(1, 30)) * 2, vocabulary=30)
+
+    def find(chosen: list[int], model: EncoderDecoder) -> list[tuple[list[int], float]]:
+        texts = [sources[i] for i in chosen]
+        limits = [10] * len(chosen)
+        memory = read(model, texts)
+        found = search(model.decoder, memory, config, prefixes=[[]] * len(chosen), limits=limits, numbers=chosen)
+        return [(best[0].tokens, best[0].score) for best in found]
+
+    together = find(list(range(len(sources))), fast)
+    for i in range(len(sources)):
+        tokens, score = find([i], fast)[0]
+        assert tokens == together[i][0]
+        assert score == together[i][1]
+    plain = find(list(range(len(sources))), model)
+    same = sum(one[0] == other[0] for one, other in zip(plain, together, strict=True))
+    assert same >= 0.9 * len(sources)
