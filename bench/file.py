@@ -8,7 +8,7 @@ from statistics import median
 
 from bench.console import installed, say
 from bench.machine import Machine
-from bench.process import SACCADE, measure_apart, time_command
+from bench.process import SACCADE, EngineError, measure_apart, time_command
 from bench.report import Report, spread
 from bench.settings import Settings
 from saccade.data.text import data_folders, find, read_pairs
@@ -22,6 +22,8 @@ MORE = ("tatoeba/eng-spa.valid.tsv.gz", "tatoeba/eng-fra.test.tsv.gz", "tatoeba/
 BATCHES = (1024, 2048, 4096)
 """Sizes of its batches that CTranslate2 may choose from, in tokens."""
 BEAM = 5
+TOLERANCE = 3.0
+"""A peer that scores so much worse does not do the same work."""
 
 
 @dataclass
@@ -107,23 +109,27 @@ def _ctranslate2(folder: Path, compute: str, inter: int, intra: int, tokens: int
 
 def describe(settings: Settings, text: Text, machine: Machine, commands: list[Command]) -> Report:
     own = median(commands[0].seconds)
+    scores = [text.score(command.output) for command in commands]
+    for command, score in zip(commands, scores, strict=True):
+        if score < scores[0] - TOLERANCE:
+            raise EngineError(f"{command.program}, {command.setting}: BLEU {score:.1f}, not {scores[0]:.1f}: no peer")
     rows = [
         [
             f"{command.program}, {command.setting}",
             f"{median(command.seconds):.2f}",
             spread(command.seconds, 2),
             f"{median(command.seconds) / own:.2f}",
-            f"{text.score(command.output):.2f}",
+            f"{score:.2f}",
         ]
-        for command in commands
+        for command, score in zip(commands, scores, strict=True)
     ]
     work = (
         f"{settings.sentences:,} English sentences (Tatoeba: the eng-spa test part, then eng-spa valid, then English "
         f"sides of eng-fra test and valid, every sentence once) translated with {MODEL}, beam {BEAM}, whole commands "
         f"from the start of the process to its end, in turn (rounds: {settings.rounds()}). CTranslate2 has the same "
         "weights, converted beforehand, and the same tokenizer; each of its arrangements runs with the batch size that "
-        f"was fastest of {', '.join(map(str, BATCHES))} tokens in a trial before; its fastest row is the one to compare "
-        "with. “times saccade”: above 1, Saccade is faster."
+        f"was fastest of {', '.join(map(str, BATCHES))} tokens in a trial before; its fastest row is the one that "
+        "counts. “times saccade”: above 1, Saccade is faster."
     )
     search = (
         "Ranking differs: Saccade divides a text's log-probability by ((5 + n) / 6)^0.6, CTranslate2 by n^0.6, having "

@@ -155,7 +155,7 @@ def main() -> None:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
     stored = torch.load(given.data, weights_only=True)
     vocabulary = read_vocabulary(stored["tokenizer"], given.data)
-    examples = SequencePairs(Ragged(stored["sources"]), Ragged(stored["targets"]))
+    examples = SequencePairs(Ragged.of(stored["sources"]), Ragged.of(stored["targets"]))
     plan, racer = Plan(**json.loads(given.plan)), RACERS[given.engine]
     check(racer, len(vocabulary), next(Batches(examples, 256)))
     judge = Judge(vocabulary, [(source, target) for source, target in stored["development"]])

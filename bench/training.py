@@ -64,7 +64,7 @@ def prepare(settings: Settings, folder: Path) -> Load:
     """Make the batches once, as Saccade makes them, and save them for the engines."""
     corpus = read_multi30k(settings)
     vocabulary = len(corpus.vocabulary)
-    examples = SequencePairs(Ragged(corpus.sources), Ragged(corpus.targets))
+    examples = SequencePairs(Ragged.of(corpus.sources), Ragged.of(corpus.targets))
     sampler = Sampler(*examples.sizes(), budget=BUDGET, seed=1)
     batches = [examples.batch(next(sampler)) for _ in range(settings.warmup + settings.steps)]
     torch.save(

@@ -1,4 +1,4 @@
-"""Translation speed: sentences of one length, models of two sizes, against CTranslate2 and Hugging Face at their best."""
+"""Translation speed: one length, two sizes of model, against CTranslate2 and Hugging Face at their best."""
 
 import tempfile
 from collections.abc import Iterator

@@ -1,13 +1,13 @@
 """The weights of torch.nn.Transformer in Saccade's modules: the same function, so both can be decoded by one search."""
 
+from typing import Any
+
 import torch
-from torch import nn
 
 from bench.engines.saccade import build_model
 from bench.engines.torch import Plain
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.transformer import TransformerDecoder, TransformerEncoder
-from saccade.nn.block import Block
 
 
 @torch.no_grad()
@@ -27,7 +27,7 @@ def as_saccade(plain: Plain) -> EncoderDecoder:
     return model.eval()
 
 
-def _copy_shared(block: Block, layer: nn.Module, last_norm: nn.Module) -> None:
+def _copy_shared(block: Any, layer: Any, last_norm: Any) -> None:
     own, other = block.self_attention, layer.self_attn
     own.project.weight.copy_(other.in_proj_weight)
     own.project.bias.copy_(other.in_proj_bias)
@@ -38,11 +38,9 @@ def _copy_shared(block: Block, layer: nn.Module, last_norm: nn.Module) -> None:
     _copy(block.around_feedforward.norm, last_norm)
 
 
-def _copy_cross(block: Block, layer: nn.Module) -> None:
+def _copy_cross(block: Any, layer: Any) -> None:
     """Theirs projects with one matrix: its first third makes queries, the rest keys and values."""
     own, other = block.cross_attention, layer.multihead_attn
-    assert own is not None
-    assert block.around_cross is not None
     width = own.query.out_features
     own.query.weight.copy_(other.in_proj_weight[:width])
     own.query.bias.copy_(other.in_proj_bias[:width])
@@ -52,5 +50,5 @@ def _copy_cross(block: Block, layer: nn.Module) -> None:
     _copy(block.around_cross.norm, layer.norm2)
 
 
-def _copy(to: nn.Module, of: nn.Module) -> None:
+def _copy(to: Any, of: Any) -> None:
     to.load_state_dict(of.state_dict())

@@ -91,4 +91,4 @@ def toy_pairs(
         length = int(random.integers(1, longest + 1))
         distinct[tuple((random.integers(symbols, size=length) + FIRST_SYMBOL).tolist())] = None
     sources = [list(sequence) for sequence in distinct]
-    return SequencePairs(Ragged(sources), Ragged([rewrite(source) for source in sources]))
+    return SequencePairs(Ragged.of(sources), Ragged.of([rewrite(source) for source in sources]))

@@ -150,7 +150,7 @@ def test_data_is_found_in_the_first_folder_that_has_it(tmp_path: Path, monkeypat
 
 
 def test_targets_are_shifted_right_and_everything_is_padded() -> None:
-    pairs = SequencePairs(Ragged([[5], [6, 7, 8], [9, 9]]), Ragged([[10, 11], [12], [13, 14, 15]]))
+    pairs = SequencePairs(Ragged.of([[5], [6, 7, 8], [9, 9]]), Ragged.of([[10, 11], [12], [13, 14, 15]]))
     batch = pairs.batch(np.array([2, 0]))
     assert batch.source_BS.tolist() == [[9, 9, END], [5, END, PAD]]
     assert batch.source_mask_BS is not None
@@ -169,7 +169,9 @@ SEQUENCES = st.lists(st.tuples(st.lists(ID, max_size=6), st.lists(ID, max_size=6
 def test_a_batch_holds_the_chosen_examples_and_nothing_else(
     sequences: list[tuple[list[int], list[int]]], data: st.DataObject
 ) -> None:
-    pairs = SequencePairs(Ragged([source for source, _ in sequences]), Ragged([target for _, target in sequences]))
+    pairs = SequencePairs(
+        Ragged.of([source for source, _ in sequences]), Ragged.of([target for _, target in sequences])
+    )
     chosen = data.draw(st.lists(st.integers(0, len(sequences) - 1), min_size=1, max_size=5))
     batch = pairs.batch(np.array(chosen))
     source_sizes, target_sizes = pairs.sizes()

@@ -43,7 +43,7 @@ def learn(pairs: SequencePairs) -> EncoderDecoder:
 
 def part(pairs: SequencePairs, start: int, stop: int) -> SequencePairs:
     source, target = ([side[i].tolist() for i in range(start, stop)] for side in (pairs.source, pairs.target))
-    return SequencePairs(Ragged(source), Ragged(target))
+    return SequencePairs(Ragged.of(source), Ragged.of(target))
 
 
 @pytest.mark.parametrize("name", REWRITES)

@@ -71,7 +71,7 @@ def test_linear_rises_to_its_peak_at_the_end_of_warm_up_and_falls_to_almost_noth
 
 
 def batch_of(sources: list[list[int]], targets: list[list[int]]) -> SequenceBatch:
-    return SequencePairs(Ragged(sources), Ragged(targets)).batch(np.arange(len(sources)))
+    return SequencePairs(Ragged.of(sources), Ragged.of(targets)).batch(np.arange(len(sources)))
 
 
 TOY_BATCH = batch_of(random_sequences([3, 1, 5]), random_sequences([2, 6, 1], seed=1))

@@ -1,4 +1,7 @@
-"""JoeyNMT: its own training program on our subwords, in an environment of its own; imports nothing of Saccade."""
+"""JoeyNMT: its own training program on our subwords; imports nothing of Saccade.
+
+It needs an environment of its own: pip install joeynmt==2.3.0 importlib_metadata "sentencepiece<0.2.1"
+"""
 
 import argparse
 import json

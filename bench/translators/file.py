@@ -25,9 +25,11 @@ def main() -> None:
         given.folder, compute_type=given.compute, inter_threads=given.inter, intra_threads=given.intra
     )
     tokenizer = Tokenizer.from_file(given.tokenizer)
+    numbers = tokenizer.get_vocab()
+    words = {number: word for word, number in numbers.items()}
     lines = sys.stdin.read().splitlines()
     encodings = tokenizer.encode_batch_fast([" " + line for line in lines], add_special_tokens=False)
-    sources = [[*encoding.tokens, "</s>"] for encoding in encodings]
+    sources = [[*(words[i] for i in encoding.ids), "</s>"] for encoding in encodings]
     # It sorts by length itself where batches have a limit.
     results = translator.translate_batch(
         sources,
@@ -38,7 +40,7 @@ def main() -> None:
         max_decoding_length=2 * max(map(len, sources)) + 20,
     )
     for result in results:
-        ids = [tokenizer.token_to_id(token) for token in result.hypotheses[0]]
+        ids = [numbers[word] for word in result.hypotheses[0]]
         print(tokenizer.decode(ids).removeprefix(" "))
 
 

@@ -21,11 +21,10 @@ BATCH = 8
 
 def likelihoods(model: EncoderDecoder, sources: Sentences, targets: Sentences) -> torch.Tensor:
     """Log-probability of every target token and of the end mark, by exact Saccade."""
+    target_BT = torch.tensor([[BEGIN, *target] for target in targets])
     labels_BT = torch.tensor([[*target, END] for target in targets])
     with torch.inference_mode():
-        logits_BTV: torch.Tensor = model(
-            torch.tensor(sources), None, torch.tensor([[BEGIN, *target] for target in targets])
-        )
+        logits_BTV: torch.Tensor = model(torch.tensor(sources), None, target_BT)
     return logits_BTV.log_softmax(-1).gather(2, labels_BT[:, :, None])[:, :, 0]
 
 

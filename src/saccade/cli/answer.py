@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from cyclopts import Parameter
 
+from saccade.cli.progress import Bar, progress_bar
 from saccade.cli.reading import Lines, Refused, checked
 from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS, TaskRow
 
 if TYPE_CHECKING:
     from saccade.decode.pack import How
-    from saccade.tasks.contract import Answer, Pipeline, Request
+    from saccade.tasks.contract import Answer, Pipeline, Report, Request
 
-FIRST_CHUNK, LARGEST_CHUNK = 16, 512
+FIRST_CHUNK, LARGEST_CHUNK = 16, 4096
 MOST_ANSWERS = 1000
 
 
@@ -168,20 +169,43 @@ def _answer_all(texts: tuple[str, ...], model: str, options: Options, row: TaskR
     pipeline = load(model, how)
     if lines is None:
         return sum(_show(pipeline, given, request, options, first=0)) and 1
-    failed, number, chunk = 0, 0, FIRST_CHUNK
-    while taken := lines.take(chunk):
-        failed += sum(_show(pipeline, taken, request, options, first=number))
-        number, chunk = number + len(taken), min(4 * chunk, LARGEST_CHUNK)
+    # A file is all there: nothing is gained by answering its first lines alone.
+    failed, number, size = 0, 0, lines.size
+    chunk = FIRST_CHUNK if size is None else LARGEST_CHUNK
+    # Where the answers can be watched as they come, they are the progress.
+    with progress_bar("answering", shares=size is not None, quiet=sys.stdout.isatty()) as bar:
+        done = 0
+        while taken := lines.take(chunk):
+            report = _within(bar, done, lines.taken, size) if size else _counting(bar, number)
+            failed += sum(_show(pipeline, taken, request, options, first=number, report=report))
+            number, done, chunk = number + len(taken), lines.taken, min(4 * chunk, LARGEST_CHUNK)
     return 1 if failed or lines.refused else 0
 
 
+def _within(bar: Bar, done: int, taken: int, size: int) -> "Report":
+    """A report of a chunk's progress as progress through the bytes of its file."""
+    return lambda answered, asked: bar(done + (taken - done) * answered // max(asked, 1), size)
+
+
+def _counting(bar: Bar, number: int) -> "Report":
+    """A report for a stream without a known end: how many so far."""
+    return lambda answered, _: bar(number + answered, None)
+
+
 def _show(
-    pipeline: "Pipeline", texts: "list[str] | list[str | Refused]", request: "Request", options: Options, *, first: int
+    pipeline: "Pipeline",
+    texts: "list[str] | list[str | Refused]",
+    request: "Request",
+    options: Options,
+    *,
+    first: int,
+    report: "Report | None" = None,
 ) -> Iterator[bool]:
     """Print the answers in order; yields for each text whether it failed."""
     # An empty line needs no model: it comes out empty, so that line n stays the answer to line n.
     wanted = {n: text for n, text in enumerate(texts, first) if isinstance(text, str) and text.strip()}
-    answers = iter(pipeline.answer(list(wanted.values()), request, numbers=list(wanted)))
+    watched = {"report": report} if report else {}
+    answers = iter(pipeline.answer(list(wanted.values()), request, numbers=list(wanted), **watched))
     for number, text in enumerate(texts, first + 1):
         answer = next(answers) if isinstance(text, str) and text.strip() else None
         if isinstance(answer, UserError):

@@ -1,6 +1,8 @@
 """Input lines as they come: read ahead in a thread, so that what is wrong with one is said at once."""
 
+import os
 import queue
+import stat
 import sys
 import threading
 from collections.abc import Iterable, Iterator
@@ -9,7 +11,7 @@ from typing import BinaryIO
 
 from saccade.errors import UserError
 
-AHEAD = 4096
+AHEAD = 8192
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,9 @@ class Lines:
     def __init__(self, stream: BinaryIO, longest: int) -> None:
         self.stream, self.longest = stream, longest
         self.refused = 0
-        self.queue: queue.Queue[str | Refused | None] = queue.Queue(AHEAD)
+        self.taken = 0
+        """Bytes of the lines taken so far."""
+        self.queue: queue.Queue[tuple[str | Refused, int] | None] = queue.Queue(AHEAD)
         threading.Thread(target=self._read, daemon=True).start()
 
     def take(self, most: int) -> list[str | Refused]:
@@ -39,13 +43,23 @@ class Lines:
             if line is None:
                 self.queue.put(None)
                 break
-            taken.append(line)
+            taken.append(line[0])
+            self.taken += line[1]
         return taken
+
+    @property
+    def size(self) -> int | None:
+        """Bytes in all, where the stream is a file."""
+        try:
+            found = os.fstat(self.stream.fileno())
+        except OSError:
+            return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def _read(self) -> None:
         try:
             for number, line in enumerate(self.stream, 1):
-                self.queue.put(self._line(number, line))
+                self.queue.put((self._line(number, line), len(line)))
         except OSError as error:
             self._refuse(0, f"standard input: {error.strerror}")
         self.queue.put(None)

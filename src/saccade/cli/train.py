@@ -1,6 +1,7 @@
 """Commands that make models: train, resume."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -162,6 +163,7 @@ def _cleared_on_failure(out: Path) -> Iterator[None]:
         if not (out / "recipe.toml").exists():
             for name in ("train.tsv", "valid.tsv", "test.tsv", "tokenizer.json", "run.json", ".writing-recipe.toml"):
                 (out / name).unlink(missing_ok=True)
+            shutil.rmtree(out / "prepared", ignore_errors=True)
             if out.is_dir() and not any(out.iterdir()):
                 out.rmdir()
         if isinstance(error, OSError):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
@@ -13,12 +14,14 @@ from saccade.tokens.bpe import BEGIN, END, PAD
 class Ragged:
     """Many id sequences in one flat array, so that a corpus is two arrays and not a million lists."""
 
-    def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
-        self.lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
-        self.flat = np.fromiter(
-            (i for sequence in sequences for i in sequence), dtype=np.int32, count=int(self.starts[-1])
-        )
+    def __init__(self, flat: np.ndarray, lengths: np.ndarray) -> None:
+        self.flat, self.lengths = flat, lengths
+        self.starts = np.concatenate([[0], np.cumsum(lengths)])
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]]) -> "Ragged":
+        lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+        return cls(np.fromiter(chain.from_iterable(sequences), dtype=np.int32, count=int(lengths.sum())), lengths)
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -56,6 +56,14 @@ class Sampler:
         """Epochs done, as a fraction."""
         return self.epoch + self.next / len(self.batches)
 
+    def fill(self) -> tuple[float, float]:
+        """The share of this epoch's source and target positions that are real: the rest is padding."""
+        shares = []
+        for sizes in (self.source, self.target):
+            padded = sum(len(batch) * int(sizes[batch].max()) for batch in self.batches)
+            shares.append(int(sizes.sum()) / padded)
+        return shares[0], shares[1]
+
     def state_dict(self) -> dict[str, Any]:
         return {"epoch": self.epoch, "next": self.next}
 

@@ -224,6 +224,7 @@ class LeanDecoder(Decoder):
     def __init__(self, plain: TransformerDecoder, bits: int) -> None:
         super().__init__()
         self.plain = plain
+        self.head = plain.head
         self.embed = LeanEmbedding(plain.embed)
         self.lean = LeanStack(plain, bits)
         crossing = [block.cross_attention for block in plain.blocks if block.cross_attention is not None]
@@ -232,9 +233,6 @@ class LeanDecoder(Decoder):
 
     def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
         return self.plain.features(tokens_BT, memory)
-
-    def logits(self, features: Tensor) -> Tensor:
-        return self.plain.logits(features)
 
     def start(self, memory: Memory | None, rows: int = 1) -> LeanState:
         count = memory.states_MSD.shape[0] if memory else 1

@@ -65,6 +65,9 @@ class Decoder(nn.Module):
     same logits. Rows are grouped by memory: with K rows each, rows 0…K-1 look at the first.
     """
 
+    head: nn.Linear
+    """The output layer: logits = head(features). A loss may go through it a few rows at a time."""
+
     def forward(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
         """Logits [B, T, V] of the token that follows each position."""
         return self.logits(self.features(tokens_BT, memory))
@@ -75,7 +78,8 @@ class Decoder(nn.Module):
 
     def logits(self, features: Tensor) -> Tensor:
         """[..., D] -> [..., V]"""
-        raise NotImplementedError
+        result: Tensor = self.head(features)
+        return result
 
     def start(self, memory: Memory | None, rows: int = 1) -> State:
         """A state that has written nothing, with `rows` rows per memory."""

@@ -169,10 +169,6 @@ class TransformerDecoder(Decoder):
         features: Tensor = self.norm(x)
         return features
 
-    def logits(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.head(features)
-        return logits
-
     def start(self, memory: Memory | None, rows: int = 1) -> TransformerState:
         count = (memory.states_MSD.shape[0] if memory else 1) * rows
         return TransformerState(

@@ -24,6 +24,12 @@ enum { RELU = 1, GELU = 2, ADD = 4 };
 
 /* ---- threads: PyTorch's own, for a second pool beside it would fight it for the cores ---- */
 
+/* Small work is done by one thread: calling the others costs some microseconds, and more on a busy machine. */
+static int enough(int threads, double operations) {
+    int useful = 1 + (int)fmin(operations / 5e5, 1024);
+    return threads < useful ? threads : useful;
+}
+
 /* OpenMP's own barrier spins for milliseconds when another process has taken a core; this one gives way. */
 typedef struct { atomic_int arrived, round; } Meeting;
 
@@ -396,6 +402,8 @@ int run_stack(const Stack *stack, const Job *job, int threads) {
     int width = stack->width, widest = larger(3 * width, stack->hidden);
     int longest = larger(larger(job->length, job->source), larger(job->most, width));
     int64_t rows = job->rows;
+    double weights = (double)width * (stack->cross ? 6 * width : 4 * width) + 2.0 * width * stack->hidden;
+    threads = enough(threads, rows * weights);
     Meeting meeting = {0};
     Run run = {.stack = stack, .job = job, .longest = longest, .meeting = &meeting};
     run.rounded.width = padded(larger(width, stack->hidden));
@@ -429,6 +437,7 @@ int run_linear(const Linear *layer, const float *x, int rows, float *y, int thre
     Product product = {layer, x, y, rows, {.width = padded(layer->inputs)}, &meeting};
     char *next = room((int64_t)rows * (product.rounded.width * sizeof(int16_t) + sizeof(float)) + 2 * 64);
     if (!next) return 1;
+    threads = enough(threads, (double)rows * layer->inputs * layer->outputs);
     product.rounded.values = part(&next, (int64_t)rows * product.rounded.width * sizeof(int16_t));
     product.rounded.scales = part(&next, rows * sizeof(float));
 #pragma omp parallel num_threads(threads)
@@ -473,9 +482,67 @@ static void choose_part(const Choice *c, int thread, int threads) {
 /* The `best` highest of each row, as natural log-probabilities, highest first; of equals the lower token. */
 void choose_best(float *logits, int rows, int vocabulary, int best, float *logprobs, int64_t *tokens, int threads) {
     Choice choice = {logits, rows, vocabulary, best, logprobs, tokens};
-    if ((int64_t)rows * vocabulary <= 32768) threads = 1;
+    threads = enough(threads, 8.0 * rows * vocabulary);
 #pragma omp parallel num_threads(threads)
     choose_part(&choice, omp_get_thread_num(), omp_get_num_threads());
+}
+
+/* ---- training: cross-entropy, and dropout with its sum ---- */
+
+/* Per row: -log p(label) and the mean of -log p over the vocabulary; logits become the gradient of
+   (1 - smoothing) * the one + smoothing * the other, if that is wanted. */
+void cross_entropy(float *logits, const int64_t *labels, int rows, int vocabulary, float smoothing, int gradient,
+                   float *likelihood, float *uniform, int threads) {
+    threads = enough(threads, 30.0 * rows * vocabulary);
+#pragma omp parallel for num_threads(threads)
+    for (int r = 0; r < rows; r++) {
+        float *row = logits + (int64_t)r * vocabulary, most = row[0], total = 0, sum = 0;
+        for (int v = 1; v < vocabulary; v++) most = row[v] > most ? row[v] : most;
+        for (int v = 0; v < vocabulary; v++) sum += row[v];
+        float label = row[labels[r]];
+        if (gradient) {
+            for (int v = 0; v < vocabulary; v++) {
+                float power = exponential(row[v] - most);
+                row[v] = power;
+                total += power;
+            }
+            float factor = 1 / total, even = smoothing / vocabulary;
+            for (int v = 0; v < vocabulary; v++) row[v] = row[v] * factor - even;
+            row[labels[r]] -= 1 - smoothing;
+        } else {
+            for (int v = 0; v < vocabulary; v++) total += exponential(row[v] - most);
+        }
+        float shift = most + logf(total);
+        likelihood[r] = shift - label;
+        uniform[r] = shift - sum / vocabulary;
+    }
+}
+
+/* A random number that depends on the seed and the place alone: no order of threads can change it (Salmon et al.
+   2011 call such generators counter-based; the mixing is SplitMix64's). One draw decides four neighbours. */
+INLINE uint64_t draw(uint64_t seed, uint64_t place) {
+    uint64_t z = seed + (place + 1) * 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+/* y = x + dropped(f), or y = dropped(f) where x is NULL: the same places are dropped for the same seed. */
+void add_dropped(const float *x, const float *f, float *y, int64_t count, uint64_t seed, int limit, float factor,
+                 int threads) {
+    int64_t blocks = (count + 63) / 64;
+    threads = enough(threads, 10.0 * count);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t block = 0; block < blocks; block++) {
+        uint64_t bits[16];
+        uint16_t parts[64];
+        for (int i = 0; i < 16; i++) bits[i] = draw(seed, block * 16 + i);
+        memcpy(parts, bits, sizeof parts);
+        int64_t from = block * 64;
+        int length = count - from < 64 ? (int)(count - from) : 64;
+        if (x) for (int i = 0; i < length; i++) y[from + i] = x[from + i] + (parts[i] >= limit ? f[from + i] * factor : 0);
+        else for (int i = 0; i < length; i++) y[from + i] = parts[i] >= limit ? f[from + i] * factor : 0;
+    }
 }
 
 /* For a test: the caller declares the same structures once more. */

@@ -1,7 +1,11 @@
-"""Dropout with cheap random numbers (Srivastava et al. 2014)."""
+"""Dropout with cheap random numbers (Srivastava et al. 2014), and in one pass with the sum that follows it."""
+
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from saccade import native
 
 
 class Dropout(nn.Module):
@@ -18,10 +22,49 @@ class Dropout(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0:
             return x
+        if _native(x):
+            dropped: Tensor = _Dropped.apply(None, x, self.p)  # type: ignore[no-untyped-call]
+            return dropped
         draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device).random_(-(2**63), None)
         bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
         kept = bits >= round(self.p * 2**16) - 2**15
         return x * (kept.to(x.dtype) / (1 - self.p))
 
+    def add(self, x: Tensor, f: Tensor) -> Tensor:
+        """x + dropout(f)"""
+        if not self.training or self.p == 0 or not _native(x, f):
+            plain: Tensor = x + self(f)
+            return plain
+        total: Tensor = _Dropped.apply(x, f, self.p)  # type: ignore[no-untyped-call]
+        return total
+
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+class _Dropped(torch.autograd.Function):
+    """x + dropout(f) by the C kernel. What was dropped is not stored: the same seed drops the same again."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor | None, f: Tensor, p: float) -> Tensor:
+        context.seed, context.p = int(torch.randint(2**62, ())), p
+        return _run(x, f, context.seed, p)
+
+    @staticmethod
+    def backward(context: Any, d_total: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        d_x = d_total if context.needs_input_grad[0] else None
+        return d_x, _run(None, d_total, context.seed, context.p), None
+
+
+def _run(x: Tensor | None, f: Tensor, seed: int, p: float) -> Tensor:
+    x, f = None if x is None else x.contiguous(), f.contiguous()
+    total = torch.empty_like(f)
+    native.needed().add_dropped(
+        *(None if x is None else x.data_ptr(), f.data_ptr(), total.data_ptr(), f.numel()),
+        *(seed, round(p * 2**16), 1 / (1 - p), torch.get_num_threads()),
+    )
+    return total
+
+
+def _native(*tensors: Tensor) -> bool:
+    return native.kernels() is not None and all(t.device.type == "cpu" and t.dtype == torch.float32 for t in tensors)

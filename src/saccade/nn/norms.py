@@ -16,7 +16,7 @@ class PostNorm(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        result: Tensor = self.norm(x + self.dropout(sublayer(x)))
+        result: Tensor = self.norm(self.dropout.add(x, sublayer(x)))
         return result
 
 
@@ -24,5 +24,5 @@ class PreNorm(PostNorm):
     """x + dropout(f(norm(x))): an unbroken path from input to output (GPT-2; Xiong et al. 2020)."""
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        result: Tensor = x + self.dropout(sublayer(self.norm(x)))
+        result: Tensor = self.dropout.add(x, sublayer(self.norm(x)))
         return result

@@ -11,6 +11,7 @@ from torch import nn
 
 from saccade.config import Record
 from saccade.data.batches import Ragged, SequencePairs, in_order
+from saccade.data.prepared import keep, kept
 from saccade.data.sampler import Sampler
 from saccade.data.split import hold_out, write_pairs
 from saccade.data.text import Pair, find, read_pairs
@@ -121,20 +122,19 @@ class TranslationTask:
         def pairs_of(part: list[str]) -> list[Pair]:
             return read_pairs([find(name, folders) for name in part])
 
-        training, validation = pairs_of(recipe.data.train), pairs_of(recipe.data.valid)
-        random = np.random.default_rng(recipe.train.seed)
-        again = np.flatnonzero(random.random(len(training)) < recipe.data.plain)
-        training += [(as_typed(training[i][0]), as_typed(training[i][1])) for i in again]
-
         path = out / "tokenizer.json"
+        arrays = kept(out / "prepared") if resume and path.exists() else None
+        training = [] if arrays else _as_trained(pairs_of(recipe.data.train), recipe)
         if resume and path.exists():
             vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path)
         else:
             vocabulary = train_bpe(recipe.tokens, (text for pair in training for text in pair))
             vocabulary.save(path)
+        if arrays is None:
+            arrays = keep(out / "prepared", _encode(vocabulary, training, recipe.data.longest))
         torch.manual_seed(recipe.train.seed)
         model = build_encoder_decoder(recipe.model, len(vocabulary))
-        examples, kept = _encode(vocabulary, training, recipe.data.longest)
+        examples, numbers = _pairs(arrays), arrays["numbers"]
         source_sizes, target_sizes = examples.sizes()
         sampler = Sampler(source_sizes, target_sizes, budget=recipe.train.batch_tokens, seed=recipe.train.seed)
         work = Work(
@@ -142,19 +142,19 @@ class TranslationTask:
             objective=SequenceObjective(recipe.train.smoothing),
             sampler=sampler,
             batch=examples.batch,
-            validate=_Validation(vocabulary, validation, recipe),
-            describe=lambda indices: _describe(indices, kept, training),
+            validate=_Validation(vocabulary, pairs_of(recipe.data.valid), recipe),
+            describe=lambda indices: _describe(indices, examples, numbers, vocabulary),
         )
+        left_out = int(arrays["count"]) - len(examples)
+        real_source, real_target = sampler.fill()
         epochs = recipe.train.steps * recipe.train.accumulate / len(sampler.batches)
         told = [
             f"{len(examples):,} training pairs, {int(target_sizes.sum()):,} target tokens"
-            + (
-                f"; {len(training) - len(kept):,} longer than {recipe.data.longest} tokens left out"
-                if len(kept) < len(training)
-                else ""
-            ),
+            + (f"; {left_out:,} longer than {recipe.data.longest} tokens left out" if left_out else ""),
             f"vocabulary {len(vocabulary):,}, {sum(w.numel() for w in model.parameters()):,} parameters, "
             f"{recipe.train.steps:,} steps = {epochs:.1f} epochs",
+            f"batches of at most {recipe.train.batch_tokens:,} tokens a side: {real_target:.1%} of the target and "
+            f"{real_source:.1%} of the source positions are real, the rest is padding",
         ]
         return work, told
 
@@ -230,7 +230,7 @@ class _Validation:
 
     def __init__(self, vocabulary: Vocabulary, pairs: list[Pair], recipe: TranslationRecipe) -> None:
         self.vocabulary, self.recipe = vocabulary, recipe
-        self.examples, _ = _encode(vocabulary, pairs, 1000)
+        self.examples = _pairs(_encode(vocabulary, pairs, 1000))
         self.sources, self.references = by_source(pairs)
         self.objective = SequenceObjective()
 
@@ -253,17 +253,38 @@ def by_source(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
     return list(references), list(references.values())
 
 
-def _encode(vocabulary: Vocabulary, pairs: Sequence[Pair], longest: int) -> tuple[SequencePairs, list[int]]:
-    """The pairs as ids, and which pairs they are: those too long on a side are left out."""
+def _as_trained(pairs: list[Pair], recipe: TranslationRecipe) -> list[Pair]:
+    """The pairs, and a share of them once more as people type."""
+    random = np.random.default_rng(recipe.train.seed)
+    again = np.flatnonzero(random.random(len(pairs)) < recipe.data.plain)
+    return pairs + [(as_typed(pairs[i][0]), as_typed(pairs[i][1])) for i in again]
+
+
+def _encode(vocabulary: Vocabulary, pairs: Sequence[Pair], longest: int) -> dict[str, np.ndarray]:
+    """The pairs as ids in flat arrays; those too long on a side are left out, `numbers` says which are there."""
     sources = vocabulary.encode([source for source, _ in pairs])
     targets = vocabulary.encode([target for _, target in pairs])
-    kept = [i for i in range(len(pairs)) if len(sources[i]) <= longest and len(targets[i]) <= longest]
-    if not kept:
+    numbers = [i for i in range(len(pairs)) if len(sources[i]) <= longest and len(targets[i]) <= longest]
+    if not numbers:
         raise UserError(f"all {len(pairs)} sentence pairs are longer than {longest} tokens; set data.longest higher")
-    return SequencePairs(Ragged([sources[i] for i in kept]), Ragged([targets[i] for i in kept])), kept
+    source, target = (Ragged.of([side[i] for i in numbers]) for side in (sources, targets))
+    return {
+        "source": source.flat,
+        "source_lengths": source.lengths,
+        "target": target.flat,
+        "target_lengths": target.lengths,
+        "numbers": np.array(numbers),
+        "count": np.array(len(pairs)),
+    }
 
 
-def _describe(indices: np.ndarray, kept: list[int], pairs: Sequence[Pair]) -> str:
-    first = pairs[kept[int(indices[0])]]
-    numbers = ", ".join(str(kept[int(i)] + 1) for i in indices[:5])
-    return f"of {len(indices)} pairs (numbers {numbers}, …; the first is {first[0][:60]!r} / {first[1][:60]!r})"
+def _pairs(arrays: dict[str, np.ndarray]) -> SequencePairs:
+    return SequencePairs(
+        Ragged(arrays["source"], arrays["source_lengths"]), Ragged(arrays["target"], arrays["target_lengths"])
+    )
+
+
+def _describe(indices: np.ndarray, examples: SequencePairs, numbers: np.ndarray, vocabulary: Vocabulary) -> str:
+    first = [vocabulary.decode(side[int(indices[0])].tolist())[:60] for side in (examples.source, examples.target)]
+    shown = ", ".join(str(int(numbers[i]) + 1) for i in indices[:5])
+    return f"of {len(indices)} pairs (numbers {shown}, …; the first is {first[0]!r} / {first[1]!r})"

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from saccade.data.batches import SequenceBatch
 from saccade.models.encdec import EncoderDecoder
 from saccade.tokens.bpe import PAD
+from saccade.train.loss import cross_entropy
 
 Losses = dict[str, tuple[Tensor, int]]
 """Each loss as its sum and how many it was summed over, divided once, across all micro-batches."""
@@ -51,12 +51,6 @@ class SequenceObjective:
         features_BTD = model.decoder.features(batch.target_BT, memory)
         # Padding never reaches the output layer, the widest of all.
         features, labels = features_BTD[real_BT], batch.labels_BT[real_BT]
-        logits = model.decoder.logits(features)
-        logprobs = F.log_softmax(logits, dim=-1)
-        nll = -logprobs.gather(1, labels[:, None]).sum()
+        loss, nll = cross_entropy(features, model.decoder.head, labels, self.smoothing)
         count = labels.shape[0]
-        if not self.smoothing:
-            return {"loss": (nll, count)}
-        # (1-ε) on the label, ε spread evenly over the vocabulary (Szegedy et al. 2016, 7)
-        uniform = -logprobs.mean(dim=-1).sum()
-        return {"loss": ((1 - self.smoothing) * nll + self.smoothing * uniform, count), "nll": (nll.detach(), count)}
+        return {"loss": (loss, count), "nll": (nll, count)} if self.smoothing else {"loss": (loss, count)}

@@ -1,0 +1,77 @@
+"""Cross-entropy at the output layer, a few rows at a time: the logits of a whole batch are never all there."""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from saccade import native
+
+CHUNK_BYTES = 4 * 2**20
+"""Logits held at once: what the processor's cache keeps between being made and being used."""
+
+
+def cross_entropy(features_ND: Tensor, head: nn.Linear, labels_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
+    """The sum over rows of the smoothed loss, and of -log p(label), of softmax(head(features)).
+
+    Smoothing puts 1-ε on the label and spreads ε evenly over the vocabulary (Szegedy et al. 2016, 7).
+    """
+    loss, likelihood = _CrossEntropy.apply(features_ND, head.weight, head.bias, labels_N, smoothing)  # type: ignore[no-untyped-call]
+    return loss, likelihood
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """Loss and gradients in one pass over the rows; `backward` only scales what `forward` found."""
+
+    @staticmethod
+    def forward(
+        context: Any, features_ND: Tensor, weight_VD: Tensor, bias_V: Tensor | None, labels_N: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        wanted = any(context.needs_input_grad[:3])
+        rows, vocabulary = features_ND.shape[0], weight_VD.shape[0]
+        chunk = max(1, CHUNK_BYTES // (4 * vocabulary))
+        loss, likelihood = features_ND.new_zeros(()), features_ND.new_zeros(())
+        d_features_ND = torch.empty_like(features_ND) if wanted else None
+        d_weight_VD = torch.zeros_like(weight_VD) if wanted else None
+        d_bias_V = torch.zeros_like(bias_V) if wanted and bias_V is not None else None
+        for start in range(0, rows, chunk):
+            part = slice(start, start + chunk)
+            logits_CV = F.linear(features_ND[part], weight_VD, bias_V)
+            nll_C, uniform_C = _row_losses(logits_CV, labels_N[part], smoothing, gradient=wanted)
+            likelihood += nll_C.sum()
+            loss += ((1 - smoothing) * nll_C + smoothing * uniform_C).sum()
+            if d_features_ND is not None and d_weight_VD is not None:
+                torch.mm(logits_CV, weight_VD, out=d_features_ND[part])
+                d_weight_VD.addmm_(logits_CV.t(), features_ND[part])
+            if d_bias_V is not None:
+                d_bias_V += logits_CV.sum(dim=0)
+        context.found = (d_features_ND, d_weight_VD, d_bias_V)
+        context.mark_non_differentiable(likelihood)
+        return loss, likelihood
+
+    @staticmethod
+    def backward(context: Any, d_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        # In place: nobody else has seen these gradients, and the graph is walked once.
+        return (*(None if found is None else found.mul_(d_loss) for found in context.found), None, None)
+
+
+def _row_losses(logits_CV: Tensor, labels_C: Tensor, smoothing: float, *, gradient: bool) -> tuple[Tensor, Tensor]:
+    """-log p(label) and the mean -log p of each row; the logits become the gradient of the smoothed loss."""
+    library = native.kernels()
+    if library is not None and logits_CV.device.type == "cpu" and logits_CV.dtype == torch.float32:
+        rows, vocabulary = logits_CV.shape
+        labels_C = labels_C.contiguous()
+        nll_C, uniform_C = torch.empty(rows), torch.empty(rows)
+        library.cross_entropy(
+            *(logits_CV.data_ptr(), labels_C.data_ptr(), rows, vocabulary, smoothing, gradient),
+            *(nll_C.data_ptr(), uniform_C.data_ptr(), torch.get_num_threads()),
+        )
+        return nll_C, uniform_C
+    logprobs_CV = logits_CV.log_softmax(dim=1)
+    nll_C, uniform_C = -logprobs_CV.gather(1, labels_C[:, None])[:, 0], -logprobs_CV.mean(dim=1)
+    if gradient:
+        torch.exp(logprobs_CV, out=logits_CV).sub_(smoothing / logits_CV.shape[1])
+        rows_C = torch.arange(len(labels_C), device=labels_C.device)
+        logits_CV[rows_C, labels_C] -= 1 - smoothing
+    return nll_C, uniform_C
