@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.data.batches import Ragged, SequencePairs, in_order, pad_sources
+from saccade.data.prepared import keep, kept
 from saccade.data.sampler import Sampler, plan_epoch
 from saccade.data.text import data_folders, find, read_lines, read_pairs
 from saccade.errors import UserError
@@ -294,3 +295,37 @@ def test_batches_are_at_least_nine_tenths_full() -> None:
     assert target.sum() / padded_target >= 0.9
     assert (source.sum() + target.sum()) / (padded_source + padded_target) >= 0.9
     assert padded_target / (2048 * len(batches)) >= 0.8, "and as large as they may be"
+
+
+def test_arrays_are_kept_once_and_mapped(tmp_path: Path) -> None:
+    arrays = {"flat": np.arange(1000, dtype=np.int32), "count": np.array(7)}
+    for mapped in (keep(tmp_path / "prepared", arrays), kept(tmp_path / "prepared")):
+        assert mapped is not None
+        assert all(np.array_equal(mapped[name], array) for name, array in arrays.items())
+        assert isinstance(mapped["flat"], np.memmap)
+    assert [path.name for path in tmp_path.iterdir()] == ["prepared"]
+
+
+@pytest.mark.parametrize("damage", ["missing", "cut", "flipped", "no manifest", "odd manifest"])
+def test_arrays_that_are_not_what_was_kept_are_not_used(tmp_path: Path, damage: str) -> None:
+    folder = tmp_path / "prepared"
+    keep(folder, {"flat": np.arange(1000, dtype=np.int32)})
+    file, manifest = folder / "flat.npy", folder / "manifest.json"
+    content = bytearray(file.read_bytes())
+    if damage == "missing":
+        file.unlink()
+    elif damage == "cut":
+        file.write_bytes(content[:-10])
+    elif damage == "flipped":
+        content[-5] ^= 1
+        file.write_bytes(content)
+    elif damage == "no manifest":
+        manifest.unlink()
+    else:
+        manifest.write_text("[1, 2]")
+    assert kept(folder) is None
+
+
+def test_padding_is_counted() -> None:
+    sampler = Sampler(np.array([2, 4, 4]), np.array([5, 5, 5]), budget=100, seed=0)
+    assert sampler.fill() == (10 / 12, 1.0)

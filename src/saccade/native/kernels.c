@@ -107,6 +107,13 @@ INLINE __m256i eight_pairs(const void *panel, int bits, int64_t pair, int half) 
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)panel + 2 * pair + half));
 }
 
+/* As the instructions themselves: left to itself, the compiler loads all rows' inputs first, which pushes the sums
+   out of the registers. */
+INLINE void multiply_add(__m256i *sum, __m256i input, __m256i weights) {
+    __m256i product;
+    __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(*sum), "=&x"(product) : "x"(input), "x"(weights));
+}
+
 INLINE void multiply_tile(const int rows, const int bits, const void *panel, int pairs, const int16_t *x, int stride,
                           float sums[TILE][LANES]) {
     for (int from = 0; from < pairs; from += FLUSH) {
@@ -119,10 +126,8 @@ INLINE void multiply_tile(const int rows, const int bits, const void *panel, int
                 int32_t two;
                 memcpy(&two, x + (int64_t)r * stride + 2 * pair, sizeof two);
                 __m256i input = _mm256_set1_epi32(two);
-                exact[r][0] = _mm256_add_epi32(exact[r][0], _mm256_madd_epi16(input, first));
-                exact[r][1] = _mm256_add_epi32(exact[r][1], _mm256_madd_epi16(input, second));
-                /* Row after row: loading all inputs first would push the sums out of the registers. */
-                __asm__ volatile("" : "+x"(exact[r][0]), "+x"(exact[r][1]));
+                multiply_add(&exact[r][0], input, first);
+                multiply_add(&exact[r][1], input, second);
             }
         }
         for (int r = 0; r < rows; r++)
