@@ -129,10 +129,13 @@ def test_memory_grows_only_as_needed_and_memories_are_not_copied() -> None:
     fast = lean(small_model())
     state = fast.decoder.start(read(fast, SOURCES), 5)
     assert isinstance(state, LeanState)
-    first = state.nbytes
-    for step in range(FIRST_STEPS):
+    sizes = []
+    for step in range(FIRST_STEPS + 1):
         _, state = fast.decoder.step(random_tokens_BT(15, 1, seed=step)[:, 0], state)
-    assert state.nbytes == first
+        assert isinstance(state, LeanState)
+        sizes.append(state.pool.nbytes)
+    assert sizes[0] == sizes[-2]
+    assert sizes[-1] == 2 * sizes[0]
     assert [memory.shape[0] for memory in state.memories] == [3, 3]  # per sentence, not per beam
     pool = state.pool.data_ptr()
     state = state.reorder(torch.arange(14, -1, -1))
@@ -169,3 +172,13 @@ def test_the_same_texts_are_found_alone_and_together(config: SearchConfig) -> No
     plain = find(list(range(len(sources))), model)
     same = sum(one[0] == other[0] for one, other in zip(plain, together, strict=True))
     assert same >= 0.9 * len(sources)
+
+
+def test_repeated_rows_go_on_as_rows_that_were_written_alike() -> None:
+    plain = small_model()
+    for model in (plain, lean(plain)):
+        tokens_BT, next_B = random_tokens_BT(3, 4), random_tokens_BT(6, 1, seed=1)[:, 0]
+        _, once = write(model, tokens_BT, [4, 2, 3], rows=1)
+        _, twice = write(model, tokens_BT.repeat_interleave(2, dim=0), [4, 4, 2, 2, 3, 3], rows=2)
+        found, expected = model.decoder.step(next_B, once.repeat(2))[0], model.decoder.step(next_B, twice)[0]
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)

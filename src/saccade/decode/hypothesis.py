@@ -34,14 +34,13 @@ def length_penalty(length: int, alpha: float) -> float:
 def begin(
     decoder: Decoder, memory: Memory | None, prefixes: Sequence[Sequence[int]], rows: int
 ) -> tuple[Tensor, State]:
-    """Write every prefix, `rows` times each; the logits [B, V] that follow, and the state."""
-    texts = [[BEGIN, *prefix] for prefix in prefixes for _ in range(rows)]
-    lengths_B = torch.tensor([len(text) for text in texts])
+    """Write every prefix; the logits [B, V] that follow, and the state, each prefix `rows` times."""
+    lengths_B = torch.tensor([1 + len(prefix) for prefix in prefixes])
     longest = int(lengths_B.max())
-    tokens_BT = torch.tensor([text + [PAD] * (longest - len(text)) for text in texts])
-    state = decoder.start(memory, rows if memory is not None else len(texts))
+    tokens_BT = torch.tensor([[BEGIN, *prefix] + [PAD] * (longest - 1 - len(prefix)) for prefix in prefixes])
+    state = decoder.start(memory, 1 if memory is not None else len(prefixes))
     device = state.device
     tokens_BT, lengths_B = tokens_BT.to(device), lengths_B.to(device)
     logits_BTV, state = decoder.extend(tokens_BT, lengths_B, state)
-    last_BV = logits_BTV[torch.arange(len(texts), device=device), lengths_B - 1]
-    return last_BV, state
+    last_BV = logits_BTV[torch.arange(len(prefixes), device=device), lengths_B - 1]
+    return (last_BV, state) if rows == 1 else (last_BV.repeat_interleave(rows, dim=0), state.repeat(rows))

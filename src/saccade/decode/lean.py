@@ -27,7 +27,7 @@ from saccade.nn.positions import Learned
 
 Numbers = np.ndarray
 FIRST_STEPS = 16
-"""The pool begins with room for so many steps, and doubles."""
+"""The pool has room for so many steps at first, and doubles."""
 FIRST_POSITIONS = 512
 
 
@@ -176,6 +176,9 @@ class LeanState(State):
             self._measure()
         return self
 
+    def repeat(self, times: int) -> "LeanState":
+        return self.reorder(torch.arange(self.rows).repeat_interleave(times))
+
     def join(self, other: "LeanState") -> "LeanState":
         most = max(self.places.shape[1], other.places.shape[1])
         memories, real = _join_memories(self, other)
@@ -197,7 +200,8 @@ class LeanState(State):
         """Give every row a new slot for its next token."""
         rows = self.rows
         if self.used + rows > self.pool.shape[1]:
-            grown = self.pool.new_empty(self.pool.shape[0], max(2 * self.used, self.used + rows), self.pool.shape[2])
+            slots = max(2 * self.used, self.used + FIRST_STEPS * rows)
+            grown = self.pool.new_empty(self.pool.shape[0], slots, self.pool.shape[2])
             grown[:, : self.used] = self.pool[:, : self.used]
             self.pool = grown
         if self.longest >= self.places.shape[1]:
@@ -238,7 +242,7 @@ class LeanDecoder(Decoder):
         count = memory.states_MSD.shape[0] if memory else 1
         real = memory.mask_MS.numpy().astype(np.uint8, order="C") if memory and memory.mask_MS is not None else None
         return LeanState(
-            pool=torch.empty(self.lean.stack.layers, FIRST_STEPS * count * rows, 2 * self.lean.width),
+            pool=torch.empty(self.lean.stack.layers, 0, 2 * self.lean.width),
             used=0,
             places=np.zeros((count * rows, FIRST_STEPS), dtype=np.int32),
             lengths=np.zeros(count * rows, dtype=np.int32),

@@ -40,6 +40,10 @@ class State(Protocol):
         memory come from rows of one memory."""
         ...
 
+    def repeat(self, times: int) -> Self:
+        """Each row so many times, side by side: a text's beginning is written once for all its beams."""
+        ...
+
     def join(self, other: Self) -> Self:
         """The rows of both."""
         ...

@@ -137,6 +137,11 @@ class TransformerState(State):
         memory_mask = Keys(self.memory_mask.keys_BS.index_select(0, kept)) if self.memory_mask else None
         return replace(after, memories=memories, memory_mask=memory_mask)
 
+    def repeat(self, times: int) -> "TransformerState":
+        rows = torch.arange(self.rows, device=self.device).repeat_interleave(times)
+        caches = [cache.reorder(rows) for cache in self.caches]
+        return replace(self, caches=caches, lengths_B=self.lengths_B.index_select(0, rows))
+
     def join(self, other: "TransformerState") -> "TransformerState":
         longest = max(self.longest, other.longest)
         memories, memory_mask = _join_memories(self, other)
