@@ -11,10 +11,12 @@ def plan_epoch(source: np.ndarray, target: np.ndarray, budget: int, seed: int, e
 
     Examples are shuffled, then sorted by length with ties in shuffled order, cut so that a batch
     holds at most `budget` padded target tokens (and as many source tokens), and the batches shuffled.
+    Among equal target lengths the sources rise and fall in turn, so that no batch spans a jump.
     """
     random = np.random.default_rng([seed, epoch])
     shuffled = random.permutation(len(source))
-    order = shuffled[np.lexsort((source[shuffled], target[shuffled]))]
+    winding = np.where(target % 2, source, -source)
+    order = shuffled[np.lexsort((winding[shuffled], target[shuffled]))]
     source, target = source[order], target[order]
     batches, start = [], 0
     while start < len(order):

@@ -104,6 +104,8 @@ class TranslationTask:
                 warmup=max(1, sizes.steps // 10),
                 validate_every=max(1, sizes.steps // 20),
                 patience=6,
+                # BLEU of a few hundred sentences is mostly luck; their loss is not.
+                judge="bleu" if len(valid) >= 500 else "-loss",
                 adam=AdamConfig(rate=1.5e-3),
             ),
         )
