@@ -12,7 +12,7 @@ PACKAGE = Path(saccade.__file__).parent
 # `errors` stands below everything, `config` included.
 RANKS = {
     **dict.fromkeys(["errors"], -1),
-    **dict.fromkeys(["config"], 0),
+    **dict.fromkeys(["config", "native"], 0),
     **dict.fromkeys(["nn", "tokens"], 1),
     **dict.fromkeys(["models", "data"], 2),
     **dict.fromkeys(["presets", "folder"], 3),
