@@ -212,28 +212,52 @@ INLINE float exponential(float x) {
     return p * power.f;
 }
 
-/* One query of one head over `count` keys; values stand `to_value` floats after their keys. */
-static void attend(const float *query, int width, float scale, const float *keys, int64_t stride, const int32_t *places,
-                   int count, const uint8_t *real, int64_t to_value, float *weights, float *context) {
-    float most = -INFINITY, total = 0;
+/* What a query looks at: keys in some order, values `to_value` floats after their keys. */
+typedef struct {
+    const float *keys;
+    int64_t stride, to_value;
+    const int32_t *places; /* of the keys, or NULL: one after the other */
+    int count;
+    const uint8_t *real;   /* 0: not to be looked at; or NULL */
+} Sight;
+
+/* `heads` heads side by side, each `size` wide. Keys are the outer loop, so that memory is read from front to back. */
+INLINE void attend_sized(const int size, int heads, const float *query, Sight sight, float *weights, float *context) {
+    int count = sight.count;
     /* Padding at the end is left out, so that sums are formed alike however much of it there is. */
-    while (real && count && !real[count - 1]) count--;
+    while (sight.real && count && !sight.real[count - 1]) count--;
+    float scale = 1 / sqrtf((float)size);
     for (int k = 0; k < count; k++) {
-        const float *key = keys + (places ? places[k] : k) * stride;
-        float score = 0;
-        for (int i = 0; i < width; i++) score += query[i] * key[i];
-        weights[k] = score = real && !real[k] ? -INFINITY : score * scale;
-        most = score > most ? score : most;
+        const float *key = sight.keys + (sight.places ? sight.places[k] : k) * sight.stride;
+        for (int h = 0; h < heads; h++) {
+            float score = 0;
+            for (int i = 0; i < size; i++) score += query[h * size + i] * key[h * size + i];
+            weights[h * count + k] = sight.real && !sight.real[k] ? -INFINITY : score * scale;
+        }
     }
-    memset(context, 0, sizeof(float) * width);
-    if (most == -INFINITY) return;
-    for (int k = 0; k < count; k++) weights[k] = exponential(weights[k] - most);
-    if (real) for (int k = 0; k < count; k++) weights[k] = real[k] ? weights[k] : 0;
-    for (int k = 0; k < count; k++) total += weights[k];
+    for (int h = 0; h < heads; h++) {
+        float *mine = weights + h * count, most = -INFINITY, total = 0;
+        for (int k = 0; k < count; k++) most = mine[k] > most ? mine[k] : most;
+        for (int k = 0; k < count; k++) mine[k] = mine[k] == -INFINITY ? 0 : exponential(mine[k] - most);
+        for (int k = 0; k < count; k++) total += mine[k];
+        float factor = total > 0 ? 1 / total : 0;
+        for (int k = 0; k < count; k++) mine[k] *= factor;
+    }
+    memset(context, 0, sizeof(float) * heads * size);
     for (int k = 0; k < count; k++) {
-        const float *value = keys + (places ? places[k] : k) * stride + to_value;
-        float weight = weights[k] / total;
-        for (int i = 0; i < width; i++) context[i] += weight * value[i];
+        const float *value = sight.keys + (sight.places ? sight.places[k] : k) * sight.stride + sight.to_value;
+        for (int h = 0; h < heads; h++) {
+            float weight = weights[h * count + k];
+            for (int i = 0; i < size; i++) context[h * size + i] += weight * value[h * size + i];
+        }
+    }
+}
+
+static void attend(int size, int heads, const float *query, Sight sight, float *weights, float *context) {
+    switch (size) {
+        case 32: attend_sized(32, heads, query, sight, weights, context); return;
+        case 64: attend_sized(64, heads, query, sight, weights, context); return;
+        default: attend_sized(size, heads, query, sight, weights, context);
     }
 }
 
@@ -271,7 +295,7 @@ typedef struct {
     float *logits;
 } Job;
 
-typedef struct { const Stack *stack; const Job *job; Rounded rounded; float *wide, *context, *weights; int longest; Meeting *meeting; } Run;
+typedef struct { const Stack *stack; const Job *job; Rounded rounded; float *wide, *context, *weights; int64_t longest; Meeting *meeting; } Run;
 
 static void enter(const Run *run, const Norm *norm, const Norm *pending, float *spare, int thread, int threads) {
     int from, to, width = run->stack->width;
@@ -292,43 +316,47 @@ static void round_rows(const Run *run, const float *x, int width, int thread, in
                   run->rounded.scales + r);
 }
 
+/* This thread's share of all rows' heads, as runs of heads of one row. */
+#define FOR_HEADS(RUN, ROW, HEAD, COUNT) \
+    int from_, to_, heads_ = (RUN)->stack->heads; \
+    share((RUN)->job->rows * heads_, thread, threads, &from_, &to_); \
+    for (int unit_ = from_, ROW, HEAD, COUNT; \
+         unit_ < to_ && (ROW = unit_ / heads_, HEAD = unit_ % heads_, \
+                         COUNT = heads_ - HEAD < to_ - unit_ ? heads_ - HEAD : to_ - unit_, 1); \
+         unit_ += COUNT)
+
 static void look_around(const Run *run, int layer, float *weights, int thread, int threads) {
-    const Stack *stack = run->stack;
     const Job *job = run->job;
-    int from, to, width = stack->width, size = width / stack->heads;
-    float scale = 1 / sqrtf((float)size);
-    share(job->rows * stack->heads, thread, threads, &from, &to);
-    for (int unit = from; unit < to; unit++) {
-        int row = unit / stack->heads, at = unit % stack->heads * size;
+    int width = run->stack->width, size = width / run->stack->heads;
+    FOR_HEADS(run, row, head, count) {
+        int at = head * size;
         const float *mine = run->wide + (int64_t)row * 3 * width + at;
-        float *context = run->context + (int64_t)row * width + at;
-        if (!job->pool) {
-            int text = row / job->length;
-            attend(mine, size, scale, run->wide + (int64_t)text * job->length * 3 * width + width + at, 3 * width, NULL,
-                   job->length, job->real ? job->real + (int64_t)text * job->length : NULL, width, weights, context);
-            continue;
+        Sight sight = {.to_value = width};
+        if (job->pool) {
+            float *past = job->pool + (int64_t)layer * job->capacity * 2 * width + at;
+            sight.keys = past, sight.stride = 2 * width;
+            sight.places = job->places + (int64_t)row * job->most, sight.count = job->lengths[row];
+            float *newest = past + (int64_t)sight.places[sight.count - 1] * 2 * width;
+            memcpy(newest, mine + width, sizeof(float) * count * size);
+            memcpy(newest + width, mine + 2 * width, sizeof(float) * count * size);
+        } else {
+            int64_t text = row / job->length * job->length;
+            sight.keys = run->wide + text * 3 * width + width + at, sight.stride = 3 * width;
+            sight.count = job->length, sight.real = job->real ? job->real + text : NULL;
         }
-        float *past = job->pool + (int64_t)layer * job->capacity * 2 * width + at;
-        const int32_t *places = job->places + (int64_t)row * job->most;
-        float *newest = past + (int64_t)places[job->lengths[row] - 1] * 2 * width;
-        memcpy(newest, mine + width, sizeof(float) * size);
-        memcpy(newest + width, mine + 2 * width, sizeof(float) * size);
-        attend(mine, size, scale, past, 2 * width, places, job->lengths[row], NULL, width, weights, context);
+        attend(size, count, mine, sight, weights, run->context + (int64_t)row * width + at);
     }
 }
 
 static void look_at_memory(const Run *run, int layer, float *weights, int thread, int threads) {
-    const Stack *stack = run->stack;
     const Job *job = run->job;
-    int from, to, width = stack->width, size = width / stack->heads;
-    float scale = 1 / sqrtf((float)size);
-    share(job->rows * stack->heads, thread, threads, &from, &to);
-    for (int unit = from; unit < to; unit++) {
-        int row = unit / stack->heads, at = unit % stack->heads * size, which = job->memory_of[row];
-        attend(run->wide + (int64_t)row * width + at, size, scale,
-               job->memory[layer] + (int64_t)which * job->source * 2 * width + at, 2 * width, NULL, job->source,
-               job->memory_real ? job->memory_real + (int64_t)which * job->source : NULL, width, weights,
-               run->context + (int64_t)row * width + at);
+    int width = run->stack->width, size = width / run->stack->heads;
+    FOR_HEADS(run, row, head, count) {
+        int64_t at = head * size, first = (int64_t)job->memory_of[row] * job->source;
+        Sight sight = {.keys = job->memory[layer] + first * 2 * width + at, .stride = 2 * width, .to_value = width,
+                       .count = job->source, .real = job->memory_real ? job->memory_real + first : NULL};
+        attend(size, count, run->wide + row * (int64_t)width + at, sight, weights,
+               run->context + row * (int64_t)width + at);
     }
 }
 
@@ -336,7 +364,7 @@ static void run_part(const Run *run, int thread, int threads) {
     const Stack *stack = run->stack;
     const Job *job = run->job;
     int rows = job->rows, width = stack->width;
-    float *weights = run->weights + (int64_t)thread * run->longest, *x = job->x;
+    float *weights = run->weights + thread * run->longest, *x = job->x;
     const Norm *pending = NULL;
     /* Before a sub-layer: its own norm (pre), or the one that closes the sub-layer before it (post). */
 #define ENTER(NORM) \
@@ -405,7 +433,7 @@ static void *part(char **next, int64_t bytes) {
 /* 0, or 1 when memory ran out. */
 int run_stack(const Stack *stack, const Job *job, int threads) {
     int width = stack->width, widest = larger(3 * width, stack->hidden);
-    int longest = larger(larger(job->length, job->source), larger(job->most, width));
+    int64_t longest = larger(stack->heads * larger(larger(job->length, job->source), job->most), width);
     int64_t rows = job->rows;
     double weights = (double)width * (stack->cross ? 6 * width : 4 * width) + 2.0 * width * stack->hidden;
     threads = enough(threads, rows * weights);
@@ -413,13 +441,13 @@ int run_stack(const Stack *stack, const Job *job, int threads) {
     Run run = {.stack = stack, .job = job, .longest = longest, .meeting = &meeting};
     run.rounded.width = padded(larger(width, stack->hidden));
     int64_t each = run.rounded.width * sizeof(int16_t) + (1 + widest + width) * sizeof(float);
-    char *next = room(rows * each + (int64_t)threads * longest * sizeof(float) + 5 * 64);
+    char *next = room(rows * each + threads * longest * sizeof(float) + 5 * 64);
     if (!next) return 1;
     run.rounded.values = part(&next, rows * run.rounded.width * sizeof(int16_t));
     run.rounded.scales = part(&next, rows * sizeof(float));
     run.wide = part(&next, rows * widest * sizeof(float));
     run.context = part(&next, rows * width * sizeof(float));
-    run.weights = part(&next, (int64_t)threads * longest * sizeof(float));
+    run.weights = part(&next, threads * longest * sizeof(float));
 #pragma omp parallel num_threads(threads)
     run_part(&run, omp_get_thread_num(), omp_get_num_threads());
     return 0;
