@@ -13,6 +13,7 @@ from saccade.data.batches import pad_sources
 from saccade.decode.engine import engine
 from saccade.decode.lean import FIRST_STEPS, LeanDecoder, LeanEncoder, LeanState
 from saccade.decode.pack import How
+from saccade.decode.parallel import side_by_side
 from saccade.decode.search import SearchConfig, search
 from saccade.models.contract import State
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
@@ -182,3 +183,34 @@ def test_repeated_rows_go_on_as_rows_that_were_written_alike() -> None:
         _, twice = write(model, tokens_BT.repeat_interleave(2, dim=0), [4, 4, 2, 2, 3, 3], rows=2)
         found, expected = model.decoder.step(next_B, once.repeat(2))[0], model.decoder.step(next_B, twice)[0]
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_batches_side_by_side_are_batches_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = lean(small_model(width=32))
+    batches = [random_sequences([4, 6], seed=seed) for seed in range(9)]
+
+    def work(sources: list[list[int]]) -> list[list[int]]:
+        found = search(
+            *(fast.decoder, read(fast, sources), SearchConfig(beam=3)),
+            prefixes=[[], []],
+            limits=[8, 8],
+            numbers=[0, 1],
+        )
+        return [best[0].tokens for best in found]
+
+    monkeypatch.setattr(native, "threads", lambda: 3)
+    assert list(side_by_side(work, batches)) == [work(batch) for batch in batches]
+
+
+def test_an_error_in_a_batch_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "threads", lambda: 2)
+
+    def work(number: int) -> int:
+        if number == 5:
+            raise ValueError("the fifth")
+        return number
+
+    found = side_by_side(work, list(range(20)))
+    assert [next(found) for _ in range(5)] == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="the fifth"):
+        next(found)

@@ -28,6 +28,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_least_time_over_all_rows_wins_among_the_near_lossless() -> None:
     times = {"exact": [10.0, 10.0, 10.0], "fp16": [5.0, 9.0, 9.0], "int16": [8.0, 6.0, 6.0], "int8": [1.0, 1.0, 1.0]}
     assert Measurement(times).fastest == "int16"  # type: ignore[arg-type]
+    assert Measurement(times | {"fp16": [2.0, 2.0, 2.0]}).fastest == "fp16"  # type: ignore[arg-type]
     assert Measurement({"exact": [1.0], "int8": [0.1]}).fastest == "exact"
 
 

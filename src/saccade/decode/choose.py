@@ -16,7 +16,7 @@ def best_tokens(logits_BV: Tensor, count: int) -> tuple[Tensor, Tensor]:
         return best_BC - logits_BV.logsumexp(dim=1, keepdim=True), tokens_BC
     logits_BV = logits_BV.contiguous()
     logprobs_BC, tokens_BC = torch.empty(rows, count), torch.empty(rows, count, dtype=torch.long)
-    threads = torch.get_num_threads()
+    threads = native.threads()
     library.choose_best(
         logits_BV.data_ptr(), rows, vocabulary, count, logprobs_BC.data_ptr(), tokens_BC.data_ptr(), threads
     )

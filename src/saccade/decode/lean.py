@@ -70,7 +70,7 @@ class LeanStack:
         self.kept = (plain, layers)
 
     def run(self, job: native.Job) -> None:
-        if self.library.run_stack(self.stack, job, torch.get_num_threads()):
+        if self.library.run_stack(self.stack, job, native.threads()):
             raise MemoryError(f"no memory for {job.rows} rows")
 
     def _linear(self, linear: nn.Linear, bits: int) -> native.Linear:

@@ -43,7 +43,7 @@ class PackedLinear(nn.Module):
         x = x.contiguous()
         y = x.new_empty(*x.shape[:-1], self.outputs)
         rows = x.numel() // x.shape[-1]
-        if self.library.run_linear(self.layer, x.data_ptr(), rows, y.data_ptr(), torch.get_num_threads()):
+        if self.library.run_linear(self.layer, x.data_ptr(), rows, y.data_ptr(), native.threads()):
             raise MemoryError(f"no memory for {rows} rows")
         return y
 

@@ -6,6 +6,9 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from ctypes import POINTER, c_float, c_int, c_int64, c_uint64, c_void_p
 from functools import cache
 from importlib.resources import files
@@ -108,12 +111,30 @@ def identity() -> str:
     """Which kernels these are: their source, how they are compiled, and for which processor."""
     if os.environ.get("SACCADE_NATIVE") == "0":
         return "none"
-    parts = (_source(), " ".join([*FLAGS, *_threads()]).encode(), _processor())
+    parts = (_source(), " ".join([*FLAGS, *_openmp()]).encode(), _processor())
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
 def _source() -> bytes:
     return (files(__package__) / "kernels.c").read_bytes()
+
+
+_threads_here: ContextVar[int | None] = ContextVar("threads", default=None)
+
+
+def threads() -> int:
+    """How many threads a call may use: as many as PyTorch, unless said otherwise for this thread of the program."""
+    return _threads_here.get() or torch.get_num_threads()
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Several pieces of work side by side, one thread each, need no waiting for each other."""
+    token = _threads_here.set(1)
+    try:
+        yield
+    finally:
+        _threads_here.reset(token)
 
 
 def _built() -> Path:
@@ -129,14 +150,14 @@ def _built() -> Path:
         compiled, linked = Path(folder) / "kernels.o", Path(folder) / "kernels.so"
         for command in (
             [compiler, *FLAGS, "-x", "c", "-c", "-", "-o", str(compiled)],
-            [compiler, "-shared", str(compiled), "-o", str(linked), *_threads(), "-lm"],
+            [compiler, "-shared", str(compiled), "-o", str(linked), *_openmp(), "-lm"],
         ):
             subprocess.run(command, input=_source(), check=True, capture_output=True, timeout=120)
         linked.rename(path)
     return path
 
 
-def _threads() -> list[str]:
+def _openmp() -> list[str]:
     """The OpenMP library PyTorch brought along, whatever its name, so that both share one pool of threads."""
     brought = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
     return [str(path) for path in brought[:1]] or ["-fopenmp"]
@@ -172,4 +193,17 @@ def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
     return library
 
 
-__all__ = ["Job", "Layer", "Linear", "Norm", "Stack", "cache_folder", "identity", "kernels", "needed", "why_not"]
+__all__ = [
+    "Job",
+    "Layer",
+    "Linear",
+    "Norm",
+    "Stack",
+    "cache_folder",
+    "identity",
+    "kernels",
+    "needed",
+    "single_threaded",
+    "threads",
+    "why_not",
+]

@@ -114,71 +114,99 @@ INLINE void multiply_add(__m256i *sum, __m256i input, __m256i weights) {
     __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(*sum), "=&x"(product) : "x"(input), "x"(weights));
 }
 
-INLINE void multiply_tile(const int rows, const int bits, const void *panel, int pairs, const int16_t *x, int stride,
-                          float sums[TILE][LANES]) {
-    for (int from = 0; from < pairs; from += FLUSH) {
-        int to = from + FLUSH < pairs ? from + FLUSH : pairs;
+static float gelu(float x) { return 0.5f * x * (1 + erff(x * 0.70710678f)); }
+
+/* Some rows of one panel of a layer. */
+typedef struct {
+    const Linear *layer;
+    const void *panel;
+    int at, pairs, how;
+    const int16_t *x;
+    int64_t stride;
+    const float *scales; /* of the rows */
+    float *y;            /* the first row's outputs */
+} Tile;
+
+/* Integer sums of a row to outputs; the layer's scales and bias are padded to whole panels. */
+INLINE void finish(const Tile *tile, int row, __m256 first, __m256 second) {
+    const float *scales = tile->layer->scales + tile->at, *bias = tile->layer->bias + tile->at;
+    __m256 scale = _mm256_set1_ps(tile->scales[row]);
+    first = _mm256_fmadd_ps(_mm256_mul_ps(first, scale), _mm256_loadu_ps(scales), _mm256_loadu_ps(bias));
+    second = _mm256_fmadd_ps(_mm256_mul_ps(second, scale), _mm256_loadu_ps(scales + 8), _mm256_loadu_ps(bias + 8));
+    if (tile->how & RELU) {
+        first = _mm256_max_ps(first, _mm256_setzero_ps());
+        second = _mm256_max_ps(second, _mm256_setzero_ps());
+    }
+    int lanes = tile->layer->outputs - tile->at;
+    float *y = tile->y + (int64_t)row * tile->layer->outputs;
+    if (lanes >= LANES && !(tile->how & GELU)) {
+        if (tile->how & ADD) {
+            first = _mm256_add_ps(first, _mm256_loadu_ps(y));
+            second = _mm256_add_ps(second, _mm256_loadu_ps(y + 8));
+        }
+        _mm256_storeu_ps(y, first);
+        _mm256_storeu_ps(y + 8, second);
+        return;
+    }
+    float values[LANES];
+    _mm256_storeu_ps(values, first);
+    _mm256_storeu_ps(values + 8, second);
+    for (int l = 0; l < (lanes < LANES ? lanes : LANES); l++) {
+        float value = tile->how & GELU ? gelu(values[l]) : values[l];
+        y[l] = tile->how & ADD ? y[l] + value : value;
+    }
+}
+
+INLINE void multiply_tile(const int rows, const int bits, const Tile *tile) {
+    __m256 sums[TILE][2];
+    for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = _mm256_setzero_ps();
+    for (int from = 0; from < tile->pairs; from += FLUSH) {
+        int to = from + FLUSH < tile->pairs ? from + FLUSH : tile->pairs;
         __m256i exact[TILE][2];
         for (int r = 0; r < rows; r++) exact[r][0] = exact[r][1] = _mm256_setzero_si256();
         for (int pair = from; pair < to; pair++) {
-            __m256i first = eight_pairs(panel, bits, pair, 0), second = eight_pairs(panel, bits, pair, 1);
+            __m256i first = eight_pairs(tile->panel, bits, pair, 0), second = eight_pairs(tile->panel, bits, pair, 1);
             for (int r = 0; r < rows; r++) {
                 int32_t two;
-                memcpy(&two, x + (int64_t)r * stride + 2 * pair, sizeof two);
+                memcpy(&two, tile->x + r * tile->stride + 2 * pair, sizeof two);
                 __m256i input = _mm256_set1_epi32(two);
                 multiply_add(&exact[r][0], input, first);
                 multiply_add(&exact[r][1], input, second);
             }
         }
         for (int r = 0; r < rows; r++)
-            for (int half = 0; half < 2; half++) {
-                __m256 part = _mm256_cvtepi32_ps(exact[r][half]);
-                float *sum = sums[r] + 8 * half;
-                _mm256_storeu_ps(sum, from ? _mm256_add_ps(_mm256_loadu_ps(sum), part) : part);
-            }
+            for (int half = 0; half < 2; half++)
+                sums[r][half] = _mm256_add_ps(sums[r][half], _mm256_cvtepi32_ps(exact[r][half]));
     }
+    for (int r = 0; r < rows; r++) finish(tile, r, sums[r][0], sums[r][1]);
 }
 
-static void multiply(int rows, int bits, const void *panel, int pairs, const int16_t *x, int stride,
-                     float sums[TILE][LANES]) {
+static void multiply(int rows, const Tile *tile) {
 #define CASE(R) \
     case R: \
-        if (bits == 16) multiply_tile(R, 16, panel, pairs, x, stride, sums); \
-        else multiply_tile(R, 8, panel, pairs, x, stride, sums); \
+        if (tile->layer->bits == 16) multiply_tile(R, 16, tile); \
+        else multiply_tile(R, 8, tile); \
         return;
     switch (rows) { CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) }
 #undef CASE
 }
 
-static float gelu(float x) { return 0.5f * x * (1 + erff(x * 0.70710678f)); }
-
-/* Integer sums of one row and panel to floats; `scales` and `bias` are padded to whole panels. */
-INLINE void finish(const Linear *layer, int at, float *sums, float scale, float *y, int how) {
-    for (int l = 0; l < LANES; l++) sums[l] = sums[l] * (scale * layer->scales[at + l]) + layer->bias[at + l];
-    if (how & RELU) for (int l = 0; l < LANES; l++) sums[l] = sums[l] > 0 ? sums[l] : 0;
-    if (how & GELU) for (int l = 0; l < LANES; l++) sums[l] = gelu(sums[l]);
-    if (layer->outputs - at < LANES) {
-        for (int l = 0; l < layer->outputs - at; l++) y[at + l] = how & ADD ? y[at + l] + sums[l] : sums[l];
-    } else if (how & ADD) {
-        for (int l = 0; l < LANES; l++) y[at + l] += sums[l];
-    } else {
-        for (int l = 0; l < LANES; l++) y[at + l] = sums[l];
-    }
-}
-
 /* This thread's share of y = x W' + b: some of the panels, for all rows. */
 static void linear_part(const Linear *layer, Rounded x, int rows, float *y, int how, int thread, int threads) {
-    int first, last, tiles = (rows + TILE - 1) / TILE, pairs = padded(layer->inputs) / 2;
+    int first, last, tiles = (rows + TILE - 1) / TILE;
     share((layer->outputs + LANES - 1) / LANES, thread, threads, &first, &last);
-    float sums[TILE][LANES];
+    Tile tile = {.layer = layer, .pairs = padded(layer->inputs) / 2, .how = how, .stride = x.width};
+    int64_t panel_bytes = (int64_t)tile.pairs * LANES * 2 * (layer->bits / 8);
     for (int panel = first; panel < last; panel++) {
-        const char *weights = (const char *)layer->weights + (int64_t)panel * pairs * LANES * 2 * (layer->bits / 8);
-        int at = panel * LANES;
-        for (int tile = 0; tile < tiles; tile++) {
-            int from, to;
-            share(rows, tile, tiles, &from, &to);
-            multiply(to - from, layer->bits, weights, pairs, x.values + (int64_t)from * x.width, x.width, sums);
-            for (int r = from; r < to; r++) finish(layer, at, sums[r - from], x.scales[r], y + (int64_t)r * layer->outputs, how);
+        tile.panel = (const char *)layer->weights + panel * panel_bytes;
+        tile.at = panel * LANES;
+        /* As even as can be: a last tile of one row would cost as much as one of six. */
+        for (int from = 0, left = tiles; left; left--) {
+            int count = (rows - from + left - 1) / left;
+            tile.x = x.values + (int64_t)from * x.width, tile.scales = x.scales + from;
+            tile.y = y + (int64_t)from * layer->outputs + tile.at;
+            multiply(count, &tile);
+            from += count;
         }
     }
 }

@@ -13,6 +13,7 @@ from saccade.decode.engine import engine
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.measure import fastest
 from saccade.decode.pack import How
+from saccade.decode.parallel import side_by_side
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import UserError
 from saccade.look.record import END_LABEL, TextLooks
@@ -119,11 +120,13 @@ class Translator:
         readable = [i for i, source in enumerate(sources) if len(source) <= self.longest_source]
         lengths = np.array([len(sources[i]) + 1 for i in readable], dtype=np.int64)
         done = 0
-        for part in in_order(lengths, self.batch_tokens // config.beam):
+
+        def find(part: np.ndarray) -> tuple[list[int], list[list[Hypothesis]]]:
             chosen = [readable[i] for i in part]
-            found = self._search(
-                [sources[i] for i in chosen], config, prefix=request.prefix, places=[places[i] for i in chosen]
-            )
+            taken = [sources[i] for i in chosen]
+            return chosen, self._search(taken, config, prefix=request.prefix, places=[places[i] for i in chosen])
+
+        for chosen, found in side_by_side(find, list(in_order(lengths, self.batch_tokens // config.beam))):
             for i, hypotheses in zip(chosen, found, strict=True):
                 best = [self._translation(texts[i], sources[i], one) for one in hypotheses[: request.best]]
                 best[0].others.extend(best[1:])
