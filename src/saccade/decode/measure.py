@@ -50,12 +50,11 @@ def fastest() -> How:
 
 def remembered() -> Measurement:
     """The measurement made earlier on this machine with this software, or a new one."""
-    path = memory_path()
     try:
-        stored = json.loads(path.read_text())
+        stored = json.loads(memory_path().read_text())
         if stored["about"] == _about():
             return Measurement(stored["microseconds"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, RuntimeError, ValueError, KeyError, TypeError):
         pass
     return measure()
 
@@ -75,7 +74,7 @@ def measure(hows: Sequence[How] = ("exact", "fp16", "int16", "int8")) -> Measure
     try:
         memory_path().parent.mkdir(parents=True, exist_ok=True)
         memory_path().write_text(json.dumps({"about": _about(), "microseconds": found}))
-    except OSError:
+    except (OSError, RuntimeError):
         pass  # then it is measured again next time
     return measurement
 

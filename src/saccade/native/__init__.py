@@ -95,7 +95,7 @@ def _load() -> ctypes.CDLL | str:
     except subprocess.CalledProcessError as error:
         lines = error.stderr.decode(errors="replace").splitlines()
         return next((line for line in lines if "error" in line), "the compiler failed")
-    except (OSError, subprocess.SubprocessError) as error:
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:  # RuntimeError: nobody is at home
         return str(error)
 
 
