@@ -27,9 +27,9 @@ from hostile import (
     make_a_folder,
     truncate,
 )
+from saccade.data.prepared import file_digest
 from saccade.errors import UserError
 from saccade.folder import LARGEST_JSON
-from saccade.train.checkpoint import digest
 from tiny import SENTENCES, write_tiny_model
 
 Json = Any
@@ -138,7 +138,7 @@ def seal(folder: Path, config: Json = None) -> None:
     if isinstance(table, dict) and isinstance(table.get("sha256"), dict):
         own = table["sha256"].pop("config.json", None)
         for name in ("model.safetensors", "tokenizer.json"):
-            table["sha256"][name] = digest(folder / name)
+            table["sha256"][name] = file_digest(folder / name)
         if own is not None:
             content = json.dumps(table, sort_keys=True).encode()
             table["sha256"]["config.json"] = hashlib.sha256(content).hexdigest()

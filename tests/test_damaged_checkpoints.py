@@ -16,9 +16,10 @@ from safetensors.torch import load_file, save_file
 from crash import write_toy
 from hostile import HEADERS, NESTED, Accident, delete, empty, flip_a_bit, insist_one_line, make_a_folder, truncate
 from saccade.config import read_toml
+from saccade.data.prepared import file_digest
 from saccade.errors import UserError
 from saccade.tasks.translation import TranslationRecipe, TranslationTask
-from saccade.train.checkpoint import checkpoints, digest, read_checkpoint
+from saccade.train.checkpoint import checkpoints, read_checkpoint
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, train
 
@@ -70,7 +71,7 @@ def reseal(path: Path, change: Callable[[Json], Any] = lambda manifest: None) ->
     """Write checkpoint.json anew, with digests that fit."""
     manifest = json.loads((path / "checkpoint.json").read_bytes())
     del manifest["sha256"]
-    manifest["files"] = {name: digest(path / name) for name in manifest["files"] if (path / name).exists()}
+    manifest["files"] = {name: file_digest(path / name) for name in manifest["files"] if (path / name).exists()}
     change(manifest)
     seen = hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
     (path / "checkpoint.json").write_text(json.dumps({"sha256": seen, **manifest}), "utf-8")
@@ -79,7 +80,7 @@ def reseal(path: Path, change: Callable[[Json], Any] = lambda manifest: None) ->
 def contents(run: Path) -> dict[str, str]:
     """Digests of the last checkpoint's tensors."""
     last = checkpoints(run / "checkpoints")[-1]
-    return {f"{last.name}/{name}": digest(last / name) for name in ("weights.safetensors", "training.safetensors")}
+    return {f"{last.name}/{name}": file_digest(last / name) for name in ("weights.safetensors", "training.safetensors")}
 
 
 def refused_or_resumed(trained: Trained, run: Path) -> None:

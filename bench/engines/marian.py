@@ -5,31 +5,19 @@ import transformers
 from torch import Tensor
 
 from bench.engines.contract import SIZE, Batch, Engine, build_plain_optimizer, run
+from bench.marian import build_marian
 
 
-def build(vocabulary: int, pad: int) -> Engine:
-    config = transformers.MarianConfig(
-        vocab_size=vocabulary,
-        d_model=SIZE.width,
-        encoder_layers=SIZE.layers,
-        decoder_layers=SIZE.layers,
-        encoder_attention_heads=SIZE.heads,
-        decoder_attention_heads=SIZE.heads,
-        encoder_ffn_dim=SIZE.hidden,
-        decoder_ffn_dim=SIZE.hidden,
+def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  padding is the constant that Saccade uses
+    model = build_marian(
+        vocabulary=vocabulary,
+        width=SIZE.width,
+        layers=SIZE.layers,
+        heads=SIZE.heads,
+        hidden=SIZE.hidden,
         dropout=SIZE.dropout,
-        attention_dropout=0.0,
-        activation_dropout=0.0,
-        activation_function="relu",
-        max_position_embeddings=512,
-        scale_embedding=True,
         use_cache=False,
-        pad_token_id=pad,
-        eos_token_id=pad + 2,
-        decoder_start_token_id=pad + 1,
-        forced_eos_token_id=None,
     )
-    model = transformers.MarianMTModel(config)
 
     def loss(batch: Batch) -> Tensor:
         # Its own `labels=` argument would compute the output layer on padding too.

@@ -1,32 +1,12 @@
 """Marian as Hugging Face transformers has it, by `generate`; its norms stand elsewhere, so its weights are its own."""
 
+from dataclasses import asdict
+
 import torch
 import transformers
 
-from bench.translators.contract import SIZES, TARGET, Sentences, Size, Translate, read_arguments, time_cells
-from saccade.tokens.bpe import BEGIN, END, PAD
-
-
-def build(size: Size) -> transformers.MarianMTModel:
-    config = transformers.MarianConfig(
-        vocab_size=size.vocabulary,
-        d_model=size.width,
-        encoder_layers=size.layers,
-        decoder_layers=size.layers,
-        encoder_attention_heads=size.heads,
-        decoder_attention_heads=size.heads,
-        encoder_ffn_dim=size.hidden,
-        decoder_ffn_dim=size.hidden,
-        activation_function="relu",
-        max_position_embeddings=512,
-        scale_embedding=True,
-        use_cache=True,
-        pad_token_id=PAD,
-        eos_token_id=END,
-        decoder_start_token_id=BEGIN,
-        forced_eos_token_id=None,
-    )
-    return transformers.MarianMTModel(config).eval()
+from bench.marian import build_marian
+from bench.translators.contract import SIZES, TARGET, Sentences, Translate, read_arguments, time_cells
 
 
 def translator(model: transformers.MarianMTModel) -> Translate:
@@ -53,7 +33,8 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     size = SIZES[given.size]
     title = f"transformers generate {transformers.__version__}, threads: {given.threads}"
-    time_cells(title, size, translator(build(size)), given.calls)
+    model = build_marian(**asdict(size), dropout=0.0, use_cache=True).eval()
+    time_cells(title, size, translator(model), given.calls)
 
 
 if __name__ == "__main__":

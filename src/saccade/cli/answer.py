@@ -202,10 +202,11 @@ def _show(
     report: "Report | None" = None,
 ) -> Iterator[bool]:
     """Print the answers in order; yields for each text whether it failed."""
+    from saccade.tasks.contract import unreported
+
     # An empty line needs no model: it comes out empty, so that line n stays the answer to line n.
     wanted = {n: text for n, text in enumerate(texts, first) if isinstance(text, str) and text.strip()}
-    watched = {"report": report} if report else {}
-    answers = iter(pipeline.answer(list(wanted.values()), request, numbers=list(wanted), **watched))
+    answers = iter(pipeline.answer(list(wanted.values()), request, numbers=list(wanted), report=report or unreported))
     for number, text in enumerate(texts, first + 1):
         answer = next(answers) if isinstance(text, str) and text.strip() else None
         if isinstance(answer, UserError):

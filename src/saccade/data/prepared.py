@@ -21,7 +21,7 @@ def keep(folder: Path, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         aside.mkdir(parents=True)
         for name, array in arrays.items():
             np.save(aside / f"{name}.npy", array)
-        (aside / MANIFEST).write_text(json.dumps({name: _digest(aside / f"{name}.npy") for name in arrays}))
+        (aside / MANIFEST).write_text(json.dumps({name: file_digest(aside / f"{name}.npy") for name in arrays}))
         aside.rename(folder)
     except OSError as error:
         shutil.rmtree(aside, ignore_errors=True)
@@ -33,7 +33,7 @@ def kept(folder: Path) -> dict[str, np.ndarray] | None:
     """The arrays that were kept, mapped; None if they are not there or not what was written."""
     try:
         digests = json.loads((folder / MANIFEST).read_text())
-        if any(_digest(folder / f"{name}.npy") != digest for name, digest in digests.items()):
+        if any(file_digest(folder / f"{name}.npy") != digest for name, digest in digests.items()):
             return None
         return _mapped(folder, list(digests))
     except (OSError, ValueError, AttributeError):
@@ -44,6 +44,7 @@ def _mapped(folder: Path, names: list[str]) -> dict[str, np.ndarray]:
     return {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in names}
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

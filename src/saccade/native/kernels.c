@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #include <math.h>
 #include <omp.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -100,6 +101,14 @@ static void round_row(const float *x, int count, int16_t *values, float *scale) 
     }
     for (; i < count; i++) values[i] = (int16_t)lrintf(x[i] * inverse);
     for (; i < padded(count); i++) values[i] = 0;
+}
+
+/* This thread's share of the rows. */
+static void round_rows(Rounded rounded, const float *x, int rows, int width, int thread, int threads) {
+    int from, to;
+    share(rows, thread, threads, &from, &to);
+    for (int r = from; r < to; r++)
+        round_row(x + (int64_t)r * width, width, rounded.values + (int64_t)r * rounded.width, rounded.scales + r);
 }
 
 INLINE __m256i eight_pairs(const void *panel, int bits, int64_t pair, int half) {
@@ -336,14 +345,6 @@ static void enter(const Run *run, const Norm *norm, const Norm *pending, float *
     }
 }
 
-static void round_rows(const Run *run, const float *x, int width, int thread, int threads) {
-    int from, to;
-    share(run->job->rows, thread, threads, &from, &to);
-    for (int r = from; r < to; r++)
-        round_row(x + (int64_t)r * width, width, run->rounded.values + (int64_t)r * run->rounded.width,
-                  run->rounded.scales + r);
-}
-
 /* This thread's share of all rows' heads, as runs of heads of one row. */
 #define FOR_HEADS(RUN, ROW, HEAD, COUNT) \
     int from_, to_, heads_ = (RUN)->stack->heads; \
@@ -404,7 +405,7 @@ static void run_part(const Run *run, int thread, int threads) {
     meet(run->meeting, threads)
 #define LEAVE(LAYER) \
     meet(run->meeting, threads); \
-    round_rows(run, run->context, width, thread, threads); \
+    round_rows(run->rounded, run->context, rows, width, thread, threads); \
     meet(run->meeting, threads); \
     LINEAR(LAYER, x, ADD)
     for (int l = 0; l < stack->layers; l++) {
@@ -421,7 +422,7 @@ static void run_part(const Run *run, int thread, int threads) {
         }
         ENTER(&layer->around_feedforward);
         LINEAR(&layer->widen, run->wide, stack->gelu ? GELU : RELU);
-        round_rows(run, run->wide, stack->hidden, thread, threads);
+        round_rows(run->rounded, run->wide, rows, stack->hidden, thread, threads);
         meet(run->meeting, threads);
         LINEAR(&layer->narrow, x, ADD);
     }
@@ -430,7 +431,7 @@ static void run_part(const Run *run, int thread, int threads) {
     const Norm *last = pending ? pending : stack->last;
     if (last) for (int r = from; r < to; r++) normalise(last, x + (int64_t)r * width, width, x + (int64_t)r * width);
     if (stack->head) {
-        round_rows(run, x, width, thread, threads);
+        round_rows(run->rounded, x, rows, width, thread, threads);
         meet(run->meeting, threads);
         linear_part(stack->head, run->rounded, rows, job->logits, 0, thread, threads);
     }
@@ -441,15 +442,29 @@ static void run_part(const Run *run, int thread, int threads) {
 
 static int larger(int a, int b) { return a > b ? a : b; }
 
-/* Room for one call's intermediate values, kept for the next: fresh memory would be cleared page by page. */
+typedef struct { void *memory; int64_t bytes; } Kept;
+
+static pthread_key_t kept_here;
+static pthread_once_t kept_once = PTHREAD_ONCE_INIT;
+
+static void forget(void *kept) { free(((Kept *)kept)->memory), free(kept); }
+static void prepare_to_keep(void) { pthread_key_create(&kept_here, forget); }
+
+/* Room for one call's intermediate values, kept for the thread's next call, for fresh memory would be cleared page
+   by page, and given back when the thread ends: every file's batches have threads of their own. */
 static void *room(int64_t bytes) {
-    static _Thread_local struct { void *memory; int64_t bytes; } kept;
-    if (bytes > kept.bytes) {
-        free(kept.memory);
-        kept.memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-        kept.bytes = kept.memory ? bytes : 0;
+    pthread_once(&kept_once, prepare_to_keep);
+    Kept *kept = pthread_getspecific(kept_here);
+    if (!kept) {
+        if (!(kept = calloc(1, sizeof *kept))) return NULL;
+        pthread_setspecific(kept_here, kept);
     }
-    return kept.memory;
+    if (bytes > kept->bytes) {
+        free(kept->memory);
+        kept->memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+        kept->bytes = kept->memory ? bytes : 0;
+    }
+    return kept->memory;
 }
 
 static void *part(char **next, int64_t bytes) {
@@ -484,11 +499,7 @@ int run_stack(const Stack *stack, const Job *job, int threads) {
 typedef struct { const Linear *layer; const float *x; float *y; int rows; Rounded rounded; Meeting *meeting; } Product;
 
 static void product_part(const Product *p, int thread, int threads) {
-    int from, to, inputs = p->layer->inputs;
-    share(p->rows, thread, threads, &from, &to);
-    for (int r = from; r < to; r++)
-        round_row(p->x + (int64_t)r * inputs, inputs, p->rounded.values + (int64_t)r * p->rounded.width,
-                  p->rounded.scales + r);
+    round_rows(p->rounded, p->x, p->rows, p->layer->inputs, thread, threads);
     meet(p->meeting, threads);
     linear_part(p->layer, p->rounded, p->rows, p->y, 0, thread, threads);
 }
@@ -508,19 +519,18 @@ int run_linear(const Linear *layer, const float *x, int rows, float *y, int thre
 
 /* ---- the likeliest tokens ---- */
 
-typedef struct { float *logits; int rows, vocabulary, best; float *logprobs; int64_t *tokens; } Choice;
-
-static void choose_part(const Choice *c, int thread, int threads) {
-    int from, to, best = c->best;
-    share(c->rows, thread, threads, &from, &to);
-    for (int r = from; r < to; r++) {
-        const float *row = c->logits + (int64_t)r * c->vocabulary;
-        float *values = c->logprobs + (int64_t)r * best;
-        int64_t *tokens = c->tokens + (int64_t)r * best;
+/* The `best` highest of each row, as natural log-probabilities, highest first; of equals the lower token. */
+void choose_best(const float *logits, int rows, int vocabulary, int best, float *logprobs, int64_t *chosen, int threads) {
+    threads = enough(threads, 8.0 * rows * vocabulary);
+#pragma omp parallel for num_threads(threads)
+    for (int r = 0; r < rows; r++) {
+        const float *row = logits + (int64_t)r * vocabulary;
+        float *values = logprobs + (int64_t)r * best;
+        int64_t *tokens = chosen + (int64_t)r * best;
         int found = 0;
         /* Sorted insertion: after the first few, hardly any token passes the least of the best. */
-        for (int block = 0; block < c->vocabulary; block += 32) {
-            int end = block + 32 < c->vocabulary ? block + 32 : c->vocabulary;
+        for (int block = 0; block < vocabulary; block += 32) {
+            int end = block + 32 < vocabulary ? block + 32 : vocabulary;
             if (found == best) {
                 float most = row[block];
                 for (int v = block + 1; v < end; v++) most = row[v] > most ? row[v] : most;
@@ -534,18 +544,10 @@ static void choose_part(const Choice *c, int thread, int threads) {
             }
         }
         float total = 0, most = values[0];
-        for (int v = 0; v < c->vocabulary; v++) total += exponential(row[v] - most);
+        for (int v = 0; v < vocabulary; v++) total += exponential(row[v] - most);
         float shift = most + logf(total);
         for (int k = 0; k < best; k++) values[k] -= shift;
     }
-}
-
-/* The `best` highest of each row, as natural log-probabilities, highest first; of equals the lower token. */
-void choose_best(float *logits, int rows, int vocabulary, int best, float *logprobs, int64_t *tokens, int threads) {
-    Choice choice = {logits, rows, vocabulary, best, logprobs, tokens};
-    threads = enough(threads, 8.0 * rows * vocabulary);
-#pragma omp parallel num_threads(threads)
-    choose_part(&choice, omp_get_thread_num(), omp_get_num_threads());
 }
 
 /* ---- training: cross-entropy, and dropout with its sum ---- */

@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from saccade.data.prepared import file_digest
 from saccade.errors import UserError
 
 Tensors = dict[str, Tensor]
@@ -30,12 +31,6 @@ class Checkpoint:
     """Plain values: sampler position, best score, …"""
 
 
-def digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write `folder/step-N`; a reader sees all of it or nothing, whatever happens meanwhile."""
     final = checkpoint_path(folder, checkpoint.step)
@@ -45,7 +40,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
         aside.mkdir(parents=True)
         save_file({name: t.contiguous() for name, t in checkpoint.weights.items()}, aside / WEIGHTS)
         save_file(checkpoint.training, aside / TRAINING)
-        files = {path.name: digest(path) for path in sorted(aside.iterdir())}
+        files = {path.name: file_digest(path) for path in sorted(aside.iterdir())}
         manifest = {"step": checkpoint.step, "files": files, "state": checkpoint.state}
         (aside / "checkpoint.json").write_text(json.dumps({"sha256": _digest_of(manifest), **manifest}, indent=1))
         for path in aside.iterdir():
@@ -79,7 +74,7 @@ def read_weights(path: Path) -> Tensors:
 
 def _tensors(file: Path, expected: Any) -> Tensors:
     try:
-        if digest(file) != expected:
+        if file_digest(file) != expected:
             raise UserError(f"{file}: damaged: its SHA-256 is not the one recorded when it was saved")
         return load_file(file)
     except OSError as error:
