@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.file import compare_file
 from bench.memory import compare_memory
 from bench.process import EngineError
+from bench.recurrent import compare_recurrent
 from bench.report import Report, write_report
 from bench.settings import Settings
 from bench.startup import compare_startup
@@ -18,6 +19,7 @@ from saccade.errors import UserError
 
 COMPARISONS: dict[str, Callable[[Settings], Report]] = {
     "training": compare_training,
+    "recurrent": compare_recurrent,
     "translation": compare_translation,
     "file": compare_file,
     "startup": compare_startup,

@@ -16,6 +16,7 @@ MALLOC = {
     "MALLOC_MMAP_MAX_": "0",
     "MALLOC_TRIM_THRESHOLD_": "4294967296",
     "MALLOC_TOP_PAD_": "268435456",
+    "MALLOC_ARENA_MAX": "1",
 }
 AS_IT_IS: Mapping[str, str] = {}
 SACCADE = [sys.executable, "-c", "from saccade.cli.main import main; main()"]

@@ -17,7 +17,7 @@ from torch import nn
 from bench.console import say
 from bench.engines import saccade as own
 from bench.engines import torch as plain
-from bench.engines.contract import Batch, Engine, train_step
+from bench.engines.contract import SIZE, Batch, Engine, train_step
 from bench.transplant import as_saccade
 from saccade.data.batches import Ragged, SequencePairs
 from saccade.data.sampler import Sampler
@@ -42,17 +42,20 @@ class Plan:
     """Where a linear schedule reaches zero; nobody trains longer."""
     budget: int
     """Padded target tokens in a batch."""
+    dropout: float = SIZE.dropout
 
     def rate_at(self, step: int) -> float:
         return self.rate * SCHEDULES[self.schedule](step, self.warmup, self.steps)
 
     def __str__(self) -> str:
-        return f"rate {self.rate:g}, {self.schedule}, warm-up {self.warmup}, batches of {self.budget}"
+        schedule = f"rate {self.rate:g}, {self.schedule}, warm-up {self.warmup}"
+        return f"{schedule}, batches of {self.budget}, dropout {self.dropout:g}"
 
 
 @dataclass(frozen=True)
 class Racer:
-    build: Callable[[int, int], Engine]
+    build: Callable[[int, float], Engine]
+    """Vocabulary and dropout -> a model under training."""
     readable: Callable[[nn.Module], EncoderDecoder]
     """Its weights in a model that Saccade can decode."""
 
@@ -67,7 +70,16 @@ def _transplanted(model: nn.Module) -> EncoderDecoder:
     return as_saccade(model)
 
 
-RACERS = {"saccade": Racer(own.build, _itself), "torch": Racer(plain.build, _transplanted)}
+def _build_own(vocabulary: int, dropout: float) -> Engine:
+    return own.wrap(own.build_model(vocabulary, dropout))
+
+
+def _build_plain(vocabulary: int, dropout: float) -> Engine:
+    assert dropout == SIZE.dropout, "the peer's dropout is not tuned"
+    return plain.build(vocabulary, PAD)
+
+
+RACERS = {"saccade": Racer(_build_own, _itself), "torch": Racer(_build_plain, _transplanted)}
 
 
 @dataclass(frozen=True)
@@ -102,8 +114,8 @@ class Batches:
 class Race:
     engine: str
     plan: dict[str, float | str]
-    most: int
-    """Steps after which it gave up."""
+    most: float
+    """Training seconds after which it gave up."""
     reached: bool = False
     step: int = 0
     seconds: float = 0.0
@@ -111,19 +123,18 @@ class Race:
     best: float = 0.0
 
 
-def run(racer: Racer, plan: Plan, batches: Batches, judge: Judge, *, every: int, most: int, goal: float) -> Race:
-    engine = racer.build(len(judge.vocabulary), PAD)
+def run(racer: Racer, plan: Plan, batches: Batches, judge: Judge, *, every: int, most: float, goal: float) -> Race:
+    engine = racer.build(len(judge.vocabulary), plan.dropout)
     engine.model.train()
     race = Race(engine.title, asdict(plan), most)
-    most = min(most, plan.steps)
-    while race.step < most and not race.reached:
+    while race.step < plan.steps and race.seconds < most and not race.reached:
         began = time.perf_counter()
         race.step += 1
         for group in engine.optimizer.param_groups:
             group["lr"] = plan.rate_at(race.step)
         loss = train_step(engine, next(batches))
         race.seconds += time.perf_counter() - began
-        if race.step % every == 0 or race.step == most:
+        if race.step % every == 0 or race.step == plan.steps or race.seconds >= most:
             score = judge(racer, engine.model)
             race.best = max(race.best, score)
             race.reached = score >= goal
@@ -133,11 +144,10 @@ def run(racer: Racer, plan: Plan, batches: Batches, judge: Judge, *, every: int,
 
 def check(racer: Racer, vocabulary: int, batch: Batch) -> None:
     """What is decoded must be what is trained: both give the same loss."""
-    engine = racer.build(vocabulary, PAD)
+    engine = racer.build(vocabulary, SIZE.dropout)
     engine.model.eval()
-    with torch.inference_mode():
-        trained = engine.loss(batch).item()
-        reader = own.wrap(racer.readable(engine.model).eval()).loss(batch).item()
+    trained = engine.backward(batch)
+    reader = own.wrap(racer.readable(engine.model).eval()).backward(batch)
     if abs(trained - reader) > 1e-3:
         raise SystemExit(f"{engine.title}: its loss is {trained:.4f}, but {reader:.4f} where it is decoded")
 
@@ -148,7 +158,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--plan", required=True)
     parser.add_argument("--every", type=int, required=True)
-    parser.add_argument("--most", type=int, required=True)
+    parser.add_argument("--most", type=float, required=True)
     parser.add_argument("--goal", type=float, required=True)
     given = parser.parse_args()
 

@@ -15,7 +15,7 @@ class Settings:
         "sentences": "file: sentences in it",
         "tokens": "memory: tokens that attend to each other",
         "every": "time-to-bleu: steps between two looks at BLEU",
-        "most": "time-to-bleu: steps after which an engine gives up",
+        "most": "time-to-bleu: training seconds after which an engine gives up",
         "threads": "threads of every engine",
     }
 

@@ -24,7 +24,7 @@ OWN = Plan(rate=2e-3, schedule="linear", warmup=400, steps=2000, budget=2048)
 """As a recipe for this task would set it."""
 PLAIN = Plan(rate=1e-3, schedule="inverse-square-root", warmup=400, steps=100_000, budget=2048)
 """Vaswani et al. 2017, 5.3, whose schedule needs no end; the batches are the same, the warm-up fits the small task."""
-RATES = (5e-4, 1e-3, 2e-3)
+RATES = (1e-3, 2e-3, 5e-4)
 """Peak rates of which the peer's best counts."""
 
 Runs = dict[str, tuple[str, Plan]]
@@ -39,16 +39,19 @@ def compare_time_to_bleu(settings: Settings) -> Report:
     folder = settings.out / "time-to-bleu"
     folder.mkdir(parents=True, exist_ok=True)
     runs = {}
+    most = float(settings.most)
     for name, (engine, plan) in contestants().items():
         path = folder / f"{name}.json"
-        stored = _stored(path, plan, settings.most)
+        stored = _stored(path, plan, most)
         if stored is not None:
             say(f"{name}: as stored in {path}")
-        runs[name] = stored or _run(settings, name, engine, plan, path)
+        runs[name] = stored or _run(settings, name, engine, plan, path, most)
+        if name != "saccade" and runs[name]["reached"]:
+            most = min(most, runs[name]["seconds"])  # of the peer's rates the fastest counts: a slower one may stop
     return describe(settings, Machine(settings.threads).look("after"), runs)
 
 
-def _stored(path: Path, plan: Plan, most: int) -> dict[str, Any] | None:
+def _stored(path: Path, plan: Plan, most: float) -> dict[str, Any] | None:
     """An earlier run, if it trained in the same way and either reached the goal or tried as long."""
     if not path.exists():
         return None
@@ -56,7 +59,7 @@ def _stored(path: Path, plan: Plan, most: int) -> dict[str, Any] | None:
     return run if run["plan"] == asdict(plan) and (run["reached"] or run["most"] >= most) else None
 
 
-def _run(settings: Settings, name: str, engine: str, plan: Plan, path: Path) -> dict[str, Any]:
+def _run(settings: Settings, name: str, engine: str, plan: Plan, path: Path, most: float) -> dict[str, Any]:
     say(f"{name}: {plan}")
     data = path.with_name("data.pt")
     if not data.exists():
@@ -70,7 +73,7 @@ def _run(settings: Settings, name: str, engine: str, plan: Plan, path: Path) -> 
             },
             data,
         )
-    limits = ("--every", settings.every, "--most", settings.most, "--goal", GOAL)
+    limits = ("--every", settings.every, "--most", most, "--goal", GOAL)
     run = measure_apart(
         "bench.race",
         engine,

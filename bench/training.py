@@ -1,6 +1,7 @@
 """Training speed: real target tokens per second on Multi30k en→de, the same batches for every engine."""
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -18,6 +19,7 @@ from bench.report import Report, spread
 from bench.settings import Settings
 from saccade.data.batches import Ragged, SequencePairs
 from saccade.data.sampler import Sampler
+from saccade.models.encdec import EncoderDecoder
 from saccade.tokens.bpe import PAD, SPECIALS
 from saccade.train.objective import SequenceObjective
 
@@ -60,7 +62,7 @@ def compare_training(settings: Settings) -> Report:
     return describe(settings, load, machine, runs)
 
 
-def prepare(settings: Settings, folder: Path) -> Load:
+def prepare(settings: Settings, folder: Path, build: Callable[[int], EncoderDecoder] = build_model) -> Load:
     """Make the batches once, as Saccade makes them, and save them for the engines."""
     corpus = read_multi30k(settings)
     vocabulary = len(corpus.vocabulary)
@@ -78,7 +80,7 @@ def prepare(settings: Settings, folder: Path) -> Load:
     write_lines(corpus, folder)
     objective = SequenceObjective()
     with torch.device("meta"):
-        model = build_model(vocabulary)
+        model = build(vocabulary)
     timed = batches[settings.warmup :]
     tokens = sum(objective.count(batch) for batch in timed)
     return Load(

@@ -1,6 +1,7 @@
 """What several test files share: small models whose every weight matters, toy sequences, the same random numbers."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import hypothesis
 import numpy as np
@@ -55,9 +56,48 @@ def small_model(
         },
         where="small model",
     )
+    return shaken({"encoder": stack, "decoder": stack, "tie": tie}, vocabulary, seed)
+
+
+_RNN = {"kind": "recurrent", "width": 16, "embed": 12}
+_CONV = {"kind": "convolution", "width": 12, "layers": 2}
+_STACK = {"kind": "transformer", "width": 12, "heads": 2, "layers": 2, "hidden": 24}
+ANCESTORS: dict[str, dict[str, Any]] = {
+    "lstm": {
+        "encoder": _RNN | {"cell": "lstm", "layers": 2, "bidirectional": False, "reverse": True},
+        "decoder": _RNN | {"cell": "lstm", "layers": 2, "attention": "none", "context": "none"},
+    },
+    "gru context": {
+        "encoder": _RNN | {"bidirectional": False},
+        "decoder": _RNN | {"attention": "none", "context": "update"},
+    },
+    "gru additive": {"encoder": _RNN | {"layers": 2}, "decoder": _RNN},
+    "lstm additive, two layers": {
+        "encoder": _RNN | {"cell": "lstm"},
+        "decoder": _RNN | {"cell": "lstm", "layers": 2},
+    },
+    "dot": {"encoder": _RNN, "decoder": _RNN | {"attention": "dot", "context": "output"}},
+    "general": {"encoder": _RNN | {"width": 10}, "decoder": _RNN | {"attention": "general", "context": "output"}},
+    "scaled dot, fed": {"encoder": _RNN, "decoder": _RNN | {"attention": "scaled-dot", "context": "feeding"}},
+    "additive, fed": {"encoder": _RNN, "decoder": _RNN | {"layers": 2, "cell": "lstm", "context": "feeding"}},
+    "context, fed": {"encoder": _RNN, "decoder": _RNN | {"attention": "none", "context": "feeding"}},
+    "convolution": {"encoder": _CONV, "decoder": _CONV | {"kernel": 4}},
+    "transformer to gru": {"encoder": _STACK, "decoder": _RNN},
+    "gru to transformer": {"encoder": _RNN, "decoder": _STACK},
+    "convolution to lstm": {"encoder": _CONV, "decoder": _RNN | {"attention": "none", "context": "update"}},
+}
+"""Every family but the Transformer, and mixtures: any encoder goes with any decoder."""
+
+
+def ancestor(name: str, *, vocabulary: int = 20, dropout: float = 0.0, seed: int = 0) -> EncoderDecoder:
+    """An untrained model of another family, in eval mode."""
+    table = {part: {**options, "dropout": dropout} for part, options in ANCESTORS[name].items()}
+    return shaken(table, vocabulary, seed)
+
+
+def shaken(table: dict[str, Any], vocabulary: int, seed: int) -> EncoderDecoder:
     torch.manual_seed(seed)
-    table = {"encoder": stack, "decoder": stack, "tie": tie}
-    model = build_encoder_decoder(EncoderDecoderConfig.read(table, where="small model"), vocabulary)
+    model = build_encoder_decoder(EncoderDecoderConfig.read({"tie": "none"} | table, where="small model"), vocabulary)
     with torch.no_grad():
         # Fresh biases are zero and fresh norms one: left so, a model that forgot them would pass every test.
         for weight in model.parameters():

@@ -88,7 +88,7 @@ def test_scores_are_their_formulas_for_queries_and_keys_of_different_widths() ->
     general_TS, additive_TS = general(q_TQ, k_SK), additive(q_TQ, k_SK)
     for t in range(4):
         for s in range(3):
-            torch.testing.assert_close(general_TS[t, s], q_TQ[t] @ general.weight @ k_SK[s])
+            torch.testing.assert_close(general_TS[t, s], q_TQ[t] @ general.key.weight @ k_SK[s])
             hidden = torch.tanh(additive.query.weight @ q_TQ[t] + additive.query.bias + additive.key.weight @ k_SK[s])
             torch.testing.assert_close(additive_TS[t, s], additive.energy.weight[0] @ hidden)
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from conftest import random_sequences, random_tokens_BT, read, small_model
+from conftest import ANCESTORS, ancestor, random_sequences, random_tokens_BT, read, small_model
 from saccade import native
 from saccade.data.batches import pad_sources
 from saccade.decode.engine import engine
@@ -97,6 +97,14 @@ def test_concatenated_positions_and_gelu_are_the_plain_ones() -> None:
 
 def test_every_packing_is_the_plain_model_up_to_rounding(how: How) -> None:
     plain = small_model(width=32)
+    assert_alike(plain, engine(plain, how), how)
+
+
+@pytest.mark.parametrize("family", ANCESTORS)
+def test_every_family_is_packed(family: str, how: How) -> None:
+    if how == "int16" and native.kernels() is None:
+        pytest.skip(f"no C kernels: {native.why_not()}")
+    plain = ancestor(family)
     assert_alike(plain, engine(plain, how), how)
 
 

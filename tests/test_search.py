@@ -2,13 +2,15 @@
 
 import itertools
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from conftest import FIRST_SYMBOL, random_sequences, read, small_model
+from conftest import FIRST_SYMBOL, ancestor, random_sequences, read, small_model
 from saccade.decode.beam import beam
 from saccade.decode.filters import forbid
 from saccade.decode.greedy import greedy
@@ -28,17 +30,37 @@ def _no_gradients() -> object:
         yield
 
 
-def wild_model(*, vocabulary: int = 20, seed: int = 0) -> EncoderDecoder:
-    """A random model that is sure of itself here and in doubt there.
+Wild = Callable[..., EncoderDecoder]
+
+
+WILD = {
+    "transformer": (4, 1.5),
+    "dot": (4, 2.0),
+    "scaled dot, fed": (4, 1.5),
+    "lstm": (4, 1.0),
+    "convolution": (2, 1.2),
+}
+"""How much larger the weights are, and those of the end, so that texts end, some early and some late."""
+
+
+@pytest.fixture(params=WILD)
+def wild_model(request: pytest.FixtureRequest) -> Wild:
+    """Makes a random model that is sure of itself here and in doubt there.
 
     Fresh weights repeat one token for ever; larger ones make a model whose next token hangs on all that came before.
     """
-    model = small_model(vocabulary=vocabulary, seed=seed)
-    for weight in model.decoder.blocks.parameters():
-        if weight.ndim == 2:
-            weight.mul_(4)
-    model.decoder.head.weight[END].mul_(1.5)  # so that texts end, some early and some late
-    return model
+
+    def make(*, vocabulary: int = 20, seed: int = 0) -> EncoderDecoder:
+        larger, end = WILD[request.param]
+        build = small_model if request.param == "transformer" else partial(ancestor, request.param)
+        model = build(vocabulary=vocabulary, seed=seed)
+        for name, weight in model.decoder.named_parameters():
+            if weight.ndim == 2 and not name.startswith(("embed.", "head.")):
+                weight.mul_(larger)
+        model.decoder.head.weight[END].mul_(end)
+        return model
+
+    return make
 
 
 def logprobs_TV(model: EncoderDecoder, source: list[int], tokens: list[int]) -> Tensor:
@@ -83,7 +105,7 @@ def assert_same_text(one: Hypothesis, other: Hypothesis) -> None:
 MIXED = random_sequences([1 + n % 9 for n in range(200)], seed=3)
 
 
-def test_the_random_models_of_this_file_write_varied_texts() -> None:
+def test_the_random_models_of_this_file_write_varied_texts(wild_model: Wild) -> None:
     # Were all texts alike, or all cut off, the equalities below would hold for nothing.
     texts = [texts[0] for texts in find(wild_model(), MIXED, SearchConfig(beam=1))]
     assert len({tuple(text.tokens) for text in texts}) > 60
@@ -95,7 +117,7 @@ def test_the_random_models_of_this_file_write_varied_texts() -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_a_beam_of_one_is_greedy(alpha: float) -> None:
+def test_a_beam_of_one_is_greedy(wild_model: Wild, alpha: float) -> None:
     model, sources = wild_model(), MIXED[:60]
     prefixes = [source[: n % 3] for n, source in enumerate(sources)]
     limits = [1 + n % LIMIT for n in range(60)]
@@ -107,7 +129,7 @@ def test_a_beam_of_one_is_greedy(alpha: float) -> None:
         assert_same_text(text, texts[0])
 
 
-def test_greedy_takes_the_likeliest_token_at_every_step() -> None:
+def test_greedy_takes_the_likeliest_token_at_every_step(wild_model: Wild) -> None:
     model, sources = wild_model(), MIXED[:40]
     for source, (text,) in zip(sources, find(model, sources, SearchConfig(beam=1)), strict=True):
         written = text.tokens + ([END] if text.finished else [])
@@ -115,7 +137,7 @@ def test_greedy_takes_the_likeliest_token_at_every_step() -> None:
 
 
 @pytest.mark.parametrize("config", [SearchConfig(beam=1), SearchConfig(beam=5), SearchConfig(temperature=0.8)], ids=str)
-def test_a_texts_log_probability_is_the_sum_of_its_teacher_forced_steps(config: SearchConfig) -> None:
+def test_a_texts_log_probability_is_the_sum_of_its_teacher_forced_steps(wild_model: Wild, config: SearchConfig) -> None:
     model, sources = wild_model(), MIXED[:40]
     prefixes = [source[: n % 4] for n, source in enumerate(sources)]
     for source, prefix, texts in zip(sources, prefixes, find(model, sources, config, prefixes=prefixes), strict=True):
@@ -133,7 +155,7 @@ def test_length_penalty_is_the_formula_of_wu() -> None:
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_beam_finds_better_texts_than_greedy(alpha: float) -> None:
+def test_beam_finds_better_texts_than_greedy(wild_model: Wild, alpha: float) -> None:
     model = wild_model()
     means = [
         np.mean([texts[0].score for texts in find(model, MIXED, SearchConfig(beam=width, alpha=alpha))])
@@ -159,7 +181,7 @@ def every_text(model: EncoderDecoder, source: list[int], vocabulary: int, limit:
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
-def test_a_beam_wide_enough_is_an_exhaustive_search(alpha: float) -> None:
+def test_a_beam_wide_enough_is_an_exhaustive_search(wild_model: Wild, alpha: float) -> None:
     surprises = 0
     for seed in range(4):
         model = wild_model(vocabulary=6, seed=seed)
@@ -177,7 +199,7 @@ def test_a_beam_wide_enough_is_an_exhaustive_search(alpha: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_beam_of_moderate_width_finds_the_likeliest_text(seed: int) -> None:
+def test_a_beam_of_moderate_width_finds_the_likeliest_text(wild_model: Wild, seed: int) -> None:
     model = wild_model(vocabulary=6, seed=seed)
     sources = random_sequences([2, 5, 3, 4, 1, 6], vocabulary=6, seed=seed)
     answers = find(model, sources, SearchConfig(beam=20, alpha=0.0), limits=[4] * 6)
@@ -185,7 +207,7 @@ def test_a_beam_of_moderate_width_finds_the_likeliest_text(seed: int) -> None:
         assert_same_text(texts[0], every_text(model, source, vocabulary=6, limit=4, alpha=0.0)[0])
 
 
-def test_the_best_texts_are_sorted_and_distinct() -> None:
+def test_the_best_texts_are_sorted_and_distinct(wild_model: Wild) -> None:
     for texts in find(wild_model(), MIXED[:60], SearchConfig(beam=6)):
         assert len(texts) == 6
         assert [text.score for text in texts] == sorted((text.score for text in texts), reverse=True)
@@ -193,7 +215,7 @@ def test_the_best_texts_are_sorted_and_distinct() -> None:
 
 
 @pytest.mark.parametrize("config", [SearchConfig(beam=1), SearchConfig(beam=5), SearchConfig(temperature=5.0)], ids=str)
-def test_marks_are_never_written(config: SearchConfig) -> None:
+def test_marks_are_never_written(wild_model: Wild, config: SearchConfig) -> None:
     # The model wants nothing more than to write them.
     model = wild_model()
     model.decoder.head.weight[[PAD, BEGIN]] = 50 * model.decoder.head.weight[[5, 6]]
@@ -207,7 +229,7 @@ def test_marks_are_never_written(config: SearchConfig) -> None:
 
 
 @pytest.mark.parametrize("width", [1, 5])
-def test_a_forced_prefix_is_kept_and_goes_on(width: int) -> None:
+def test_a_forced_prefix_is_kept_and_goes_on(wild_model: Wild, width: int) -> None:
     model, sources = wild_model(), MIXED[:40]
     prefixes = random_sequences([n % 5 for n in range(40)], seed=8)
     config = SearchConfig(beam=width)
@@ -221,7 +243,7 @@ def test_a_forced_prefix_is_kept_and_goes_on(width: int) -> None:
     assert any(len(texts[0].tokens) > len(prefix) for prefix, texts in zip(prefixes, together, strict=True))
 
 
-def test_greedy_given_its_own_beginning_writes_the_same_text() -> None:
+def test_greedy_given_its_own_beginning_writes_the_same_text(wild_model: Wild) -> None:
     model, sources = wild_model(), MIXED[:12]
     for source, (text,) in zip(sources, find(model, sources, SearchConfig(beam=1)), strict=True):
         for length in range(len(text.tokens)):
@@ -233,7 +255,7 @@ def test_greedy_given_its_own_beginning_writes_the_same_text() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 5])
-def test_every_sentence_has_its_own_limit(width: int) -> None:
+def test_every_sentence_has_its_own_limit(wild_model: Wild, width: int) -> None:
     model, sources = wild_model(), MIXED[:60]
     limits = [1 + n % 10 for n in range(60)]
     answers = find(model, sources, SearchConfig(beam=width), limits=limits)
@@ -253,7 +275,7 @@ def test_the_limit_follows_from_the_source_alone() -> None:
 
 
 @pytest.mark.parametrize("width", [1, 5])
-def test_batched_equals_alone(width: int) -> None:
+def test_batched_equals_alone(wild_model: Wild, width: int) -> None:
     model, config = wild_model(), SearchConfig(beam=width)
     limits = [4 + len(source) for source in MIXED]
     together = find(model, MIXED, config, limits=limits)
@@ -267,7 +289,7 @@ def test_batched_equals_alone(width: int) -> None:
 # Sampling
 
 
-def test_the_same_seed_draws_the_same_text_whatever_the_batch() -> None:
+def test_the_same_seed_draws_the_same_text_whatever_the_batch(wild_model: Wild) -> None:
     model, config, sources = wild_model(), SearchConfig(temperature=1.0, seed=4), MIXED[:40]
     together = find(model, sources, config)
     backwards = find(model, sources[::-1], config, numbers=list(range(40))[::-1])[::-1]
@@ -277,7 +299,7 @@ def test_the_same_seed_draws_the_same_text_whatever_the_batch() -> None:
         assert_same_text(backwards[number][0], alone)
 
 
-def test_another_seed_or_another_place_draws_another_text() -> None:
+def test_another_seed_or_another_place_draws_another_text(wild_model: Wild) -> None:
     model, source = wild_model(), MIXED[5]
 
     def draw(seed: int, number: int) -> tuple[int, ...]:
@@ -288,7 +310,7 @@ def test_another_seed_or_another_place_draws_another_text() -> None:
     assert len({draw(0, number) for number in range(1, 11)}) > 5
 
 
-def test_as_the_temperature_falls_to_zero_sampling_becomes_greedy() -> None:
+def test_as_the_temperature_falls_to_zero_sampling_becomes_greedy(wild_model: Wild) -> None:
     model = wild_model()
     cold = find(model, MIXED[:60], SearchConfig(temperature=1e-6))
     for one, other in zip(cold, find(model, MIXED[:60], SearchConfig(beam=1)), strict=True):

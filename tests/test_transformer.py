@@ -5,8 +5,8 @@ import torch
 from torch import Tensor, nn
 
 from conftest import random_sequences, random_tokens_BT, read, small_model
-from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
-from saccade.models.transformer import NORMS, StackConfig, TransformerDecoder, TransformerEncoder, build_embedding
+from saccade.models.encdec import EncoderDecoderConfig, build_embedding, build_encoder_decoder
+from saccade.models.transformer import NORMS, StackConfig, TransformerDecoder, TransformerEncoder
 from saccade.nn.block import Block
 from saccade.nn.dropout import Dropout
 from saccade.nn.masks import Causal, Keys

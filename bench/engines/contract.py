@@ -35,6 +35,18 @@ SIZE = Size()
 
 
 @dataclass(frozen=True)
+class RecurrentSize:
+    """One bidirectional GRU layer reads, one GRU layer with additive attention writes."""
+
+    width: int = 512
+    """Of the decoder's state, and of both directions of the encoder together."""
+    embed: int = 256
+
+
+RECURRENT = RecurrentSize()
+
+
+@dataclass(frozen=True)
 class Batch:
     source_BS: Tensor
     source_mask_BS: Tensor | None
@@ -52,21 +64,20 @@ class Engine:
     title: str
     """Name and version, for the table."""
     model: nn.Module
-    loss: Callable[[Batch], Tensor]
-    """The mean loss of the real positions."""
+    backward: Callable[[Batch], float]
+    """The mean loss of the real positions, whose gradients it adds to those of the model."""
     optimizer: optim.Optimizer
 
 
 def train_step(engine: Engine, batch: Batch) -> float:
     """One step, as Saccade's own loop takes it; returns the loss."""
-    loss = engine.loss(batch)
-    loss.backward()  # type: ignore[no-untyped-call]
+    loss = engine.backward(batch)
     norm = nn.utils.clip_grad_norm_(engine.model.parameters(), SIZE.clip)
     engine.optimizer.step()
     engine.optimizer.zero_grad()
     if not math.isfinite(norm.item()):
         raise SystemExit(f"{engine.title}: the gradient is {norm.item()}")
-    return loss.item()
+    return loss
 
 
 def run(build: Callable[[int, int], Engine]) -> None:
@@ -103,6 +114,17 @@ def run(build: Callable[[int, int], Engine]) -> None:
         "threads": torch.get_num_threads(),
     }
     print(json.dumps(result))
+
+
+def in_one_piece(loss: Callable[[Batch], Tensor]) -> Callable[[Batch], float]:
+    """The backward pass of a plain loop."""
+
+    def backward(batch: Batch) -> float:
+        value = loss(batch)
+        value.backward()  # type: ignore[no-untyped-call]
+        return value.item()
+
+    return backward
 
 
 def build_plain_optimizer(model: nn.Module) -> optim.AdamW:

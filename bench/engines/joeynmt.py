@@ -15,7 +15,7 @@ import torch
 from joeynmt import training
 from joeynmt.batch import Batch
 
-from bench.engines.contract import SIZE
+from bench.engines.contract import RECURRENT, SIZE
 
 
 class Clocked(training.TrainManager):  # type: ignore[misc]  # its base is not typed
@@ -45,9 +45,8 @@ class Clocked(training.TrainManager):  # type: ignore[misc]  # its base is not t
         self.seconds = time.perf_counter() - self.began
 
 
-def configure(folder: Path, steps: int, budget: int) -> dict[str, Any]:
+def transformer() -> dict[str, Any]:
     """Our sizes in its words."""
-    side = {"max_length": 1000, "level": "word", "voc_file": str(folder / "words.txt")}
     stack = {
         "type": "transformer",
         "num_layers": SIZE.layers,
@@ -59,6 +58,28 @@ def configure(folder: Path, steps: int, budget: int) -> dict[str, Any]:
         "layer_norm": "pre",
         "activation": "relu",
     }
+    return {"encoder": stack, "decoder": stack}
+
+
+def recurrent() -> dict[str, Any]:
+    """One GRU layer a side, additive attention, in its words; it feeds its output into the next step."""
+    layer = {
+        "type": "recurrent",
+        "rnn_type": "gru",
+        "num_layers": 1,
+        "embeddings": {"embedding_dim": RECURRENT.embed, "scale": False, "dropout": SIZE.dropout},
+        "dropout": SIZE.dropout,
+    }
+    encoder = {**layer, "bidirectional": True, "hidden_size": RECURRENT.width // 2}
+    decoder = {**layer, "hidden_size": RECURRENT.width, "attention": "bahdanau", "init_hidden": "bridge"}
+    return {"encoder": encoder, "decoder": decoder}
+
+
+FAMILIES = {"transformer": transformer, "recurrent": recurrent}
+
+
+def configure(folder: Path, steps: int, budget: int, family: str) -> dict[str, Any]:
+    side = {"max_length": 1000, "level": "word", "voc_file": str(folder / "words.txt")}
     return {
         "name": "bench",
         "joeynmt_version": joeynmt.__version__,
@@ -95,9 +116,8 @@ def configure(folder: Path, steps: int, budget: int) -> dict[str, Any]:
             "initializer": "xavier_uniform",
             "embed_initializer": "xavier_uniform",
             "tied_embeddings": True,
-            "tied_softmax": True,
-            "encoder": stack,
-            "decoder": stack,
+            "tied_softmax": family == "transformer",  # its recurrent decoder reads out at the state's width
+            **FAMILIES[family](),
         },
     }
 
@@ -108,13 +128,16 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--budget", type=int, default=4096)
+    parser.add_argument("--family", choices=FAMILIES, default="transformer")
     given = parser.parse_args()
     (given.folder / "joeynmt").mkdir(exist_ok=True)
 
     logging.disable()
     Clocked.warmup = given.warmup
     training.TrainManager = Clocked
-    training.train(0, 1, configure(given.folder, given.warmup + given.steps, given.budget), skip_test=True)
+    training.train(
+        0, 1, configure(given.folder, given.warmup + given.steps, given.budget, given.family), skip_test=True
+    )
     clocked = Clocked.made[0]
     trained = [weight for weight in clocked.model.parameters() if weight.requires_grad]
     result = {

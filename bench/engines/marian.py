@@ -4,7 +4,7 @@ import torch.nn.functional as F
 import transformers
 from torch import Tensor
 
-from bench.engines.contract import SIZE, Batch, Engine, build_plain_optimizer, run
+from bench.engines.contract import SIZE, Batch, Engine, build_plain_optimizer, in_one_piece, run
 from bench.marian import build_marian
 
 
@@ -26,7 +26,9 @@ def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  padding is the 
         logits = model.lm_head(outputs.last_hidden_state[batch.real_BT]) + model.final_logits_bias
         return F.cross_entropy(logits, batch.labels_BT[batch.real_BT], label_smoothing=SIZE.smoothing)
 
-    return Engine(f"transformers Marian {transformers.__version__}", model, loss, build_plain_optimizer(model))
+    return Engine(
+        f"transformers Marian {transformers.__version__}", model, in_one_piece(loss), build_plain_optimizer(model)
+    )
 
 
 if __name__ == "__main__":

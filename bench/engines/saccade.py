@@ -1,7 +1,6 @@
 """Saccade: its own model, objective and optimiser, as its training loop uses them."""
 
 import numpy as np
-from torch import Tensor
 
 from bench.engines.contract import SIZE, Batch, Engine, run
 from saccade import __version__
@@ -10,12 +9,11 @@ from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_en
 from saccade.models.transformer import StackConfig
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
+from saccade.train.parts import Parts
 
 
-def build_model(vocabulary: int) -> EncoderDecoder:
-    stack = StackConfig(
-        layers=SIZE.layers, width=SIZE.width, heads=SIZE.heads, hidden=SIZE.hidden, dropout=SIZE.dropout
-    )
+def build_model(vocabulary: int, dropout: float = SIZE.dropout) -> EncoderDecoder:
+    stack = StackConfig(layers=SIZE.layers, width=SIZE.width, heads=SIZE.heads, hidden=SIZE.hidden, dropout=dropout)
     return build_encoder_decoder(EncoderDecoderConfig(encoder=stack, decoder=stack), vocabulary)
 
 
@@ -27,14 +25,20 @@ def wrap(model: EncoderDecoder) -> Engine:
     objective = SequenceObjective(SIZE.smoothing)
     optimizer = build_optimizer(model, AdamConfig(rate=SIZE.rate, betas=SIZE.betas, epsilon=SIZE.epsilon))
 
-    def loss(batch: Batch) -> Tensor:
-        sequences = SequenceBatch(
-            batch.source_BS, batch.source_mask_BS, batch.target_BT, batch.labels_BT, indices=np.arange(0)
-        )
-        total, count = objective(model, sequences)["loss"]
-        return total / count
+    parts = Parts(model, objective)
 
-    return Engine(f"saccade {__version__}", model, loss, optimizer)
+    def backward(batch: Batch) -> float:
+        rows = parts.split(np.arange(len(batch.labels_BT)))
+        batches = [_rows(batch, chosen) for chosen in rows]
+        count = sum(objective.count(part) for part in batches)
+        return sum(losses["loss"] for losses in parts.add_gradients(batches, count))
+
+    return Engine(f"saccade {__version__}", model, backward, optimizer)
+
+
+def _rows(batch: Batch, rows: np.ndarray) -> SequenceBatch:
+    mask_BS = None if batch.source_mask_BS is None else batch.source_mask_BS[rows]
+    return SequenceBatch(batch.source_BS[rows], mask_BS, batch.target_BT[rows], batch.labels_BT[rows], indices=rows)
 
 
 if __name__ == "__main__":

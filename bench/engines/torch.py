@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.engines.contract import SIZE, Batch, Engine, build_plain_optimizer, run
+from bench.engines.contract import SIZE, Batch, Engine, build_plain_optimizer, in_one_piece, run
 
 LONGEST = 512
 
@@ -74,7 +74,7 @@ def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  padding never r
     def loss(batch: Batch) -> Tensor:
         return F.cross_entropy(model(batch), batch.labels_BT[batch.real_BT], label_smoothing=SIZE.smoothing)
 
-    return Engine(f"torch.nn.Transformer {torch.__version__}", model, loss, build_plain_optimizer(model))
+    return Engine(f"torch.nn.Transformer {torch.__version__}", model, in_one_piece(loss), build_plain_optimizer(model))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError
 from saccade import __version__
 from saccade.cli.answer import look, run, translate
 from saccade.cli.catalog import data, models, show
+from saccade.cli.compare import compare
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.train import resume, train
@@ -32,7 +33,7 @@ the whole traceback of an error. Results go to stdout, progress to stderr.
 app = App(
     name="saccade", help=HELP, help_format="markdown", version=f"saccade {__version__}", version_flags=["--version"]
 )
-for command in (translate, run, look, train, resume, evaluate, models, show, data, doctor):
+for command in (translate, run, look, train, resume, evaluate, compare, models, show, data, doctor):
     app.command(command)
 
 

@@ -15,6 +15,7 @@ from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS
 
 if TYPE_CHECKING:
+    from saccade.config import Table
     from saccade.tasks.contract import Recipe, Task
 
 
@@ -84,6 +85,17 @@ def train(
         return _run(task, settled, folders, out, quiet=quiet, again=False)
 
 
+def train_by_table(table: "Table", folders: list[Path], out: Path, *, quiet: bool) -> int:
+    """Train by a recipe that is read already."""
+    from saccade.tasks.load import task_named
+
+    task = task_named(str(table.get("task", "missing")))
+    recipe = task.recipe.read(table, where="recipe")
+    _make(out)
+    with _cleared_on_failure(out):
+        return _run(task, recipe, folders, out, quiet=quiet, again=False)
+
+
 def resume(run: Path, /, *, data: Path | None = None, quiet: bool = False) -> int:
     """Go on with a training that was interrupted, exactly where its last checkpoint is.
 
@@ -100,6 +112,11 @@ def resume(run: Path, /, *, data: Path | None = None, quiet: bool = False) -> in
     quiet:
         Say nothing while training.
     """
+    return go_on(run, [data] if data else [], quiet=quiet)
+
+
+def go_on(run: Path, folders: list[Path], *, quiet: bool) -> int:
+    """Go on with the training in a folder; its data is looked for in `folders`, then where it was."""
     from saccade.config import read_toml
     from saccade.tasks.load import task_named
 
@@ -108,7 +125,7 @@ def resume(run: Path, /, *, data: Path | None = None, quiet: bool = False) -> in
     table = read_toml(run / "recipe.toml")
     task = task_named(str(table.get("task", "missing")))
     recipe = task.recipe.read(table, where=str(run / "recipe.toml"))
-    folders = [*([data] if data else []), *map(Path, _told(run).get("data", []))]
+    folders = [*folders, *map(Path, _told(run).get("data", []))]
     return _run(task, recipe, folders, run, quiet=quiet, again=True)
 
 

@@ -45,6 +45,8 @@ class TextLooks:
         A target word's look is the mean of its pieces'; a source word collects the sum over its pieces.
         """
         layers, heads = self.cross.shape[:2]
+        if layers == 0:
+            raise WrongUse("this model has no attention: it hands over one vector, and there is nothing to draw")
         number = _within(self.layer if layer is None else layer, layers, "layer")
         one = None if head is None else _within(head, heads, "head")
         layer_NTS = self.cross[number - 1]

@@ -6,6 +6,8 @@ from typing import Protocol, Self
 import torch
 from torch import Tensor, nn
 
+from saccade.nn.pooling import average_pool
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -18,6 +20,16 @@ class Memory:
     """What a recurrent decoder starts from."""
     grid: tuple[int, int] | None = None
     """Height and width, where the positions are those of a picture."""
+
+    @property
+    def summary_MF(self) -> Tensor:
+        """All of it in one vector: the last states of a recurrent encoder, else the mean over real positions."""
+        return average_pool(self.states_MSD, self.mask_MS) if self.final is None else self.final
+
+
+def rows_per_memory(tokens_BT: Tensor, memory: Memory | None) -> int:
+    """How many texts look at each memory."""
+    return 1 if memory is None else len(tokens_BT) // len(memory.states_MSD)
 
 
 class State(Protocol):
@@ -50,9 +62,15 @@ class State(Protocol):
 
 
 class Encoder(nn.Module):
-    """Reads X. `width` is the width of its states."""
+    """Reads X."""
 
     width: int
+    """Width of its states."""
+
+    @property
+    def summary_width(self) -> int:
+        """Width of its memories' summary."""
+        return self.width
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
         raise NotImplementedError

@@ -47,6 +47,16 @@ class StackConfig(Record):
     """Positions added to the token's vector, or put beside it in half of the channels."""
 
     @property
+    def embed(self) -> int:
+        """Width of the token vectors."""
+        return self.width
+
+    @property
+    def looks(self) -> int:
+        """Cross-attention layers, in a decoder."""
+        return self.layers
+
+    @property
     def least_weights(self) -> int:
         """How many weights the stack has at the very least, known without building it."""
         positions = self.positions.length * self.width // 2 if self.positions.kind == "learned" else 0
@@ -61,16 +71,6 @@ class StackConfig(Record):
         return self
 
 
-def build_embedding(config: StackConfig, vocabulary: int) -> Embedding:
-    return Embedding(
-        vocabulary,
-        config.width,
-        config.positions,
-        concatenate=config.combine == "concatenate",
-        dropout=config.dropout,
-    )
-
-
 class TransformerEncoder(Encoder):
     """Every token looks at every token of its own text."""
 
@@ -78,7 +78,7 @@ class TransformerEncoder(Encoder):
         super().__init__()
         self.width = config.width
         self.embed = embed
-        self.blocks = _blocks(config, memory_width=None)
+        self.blocks = build_blocks(config)
         self.norm = _final_norm(config)
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
@@ -161,7 +161,7 @@ class TransformerDecoder(Decoder):
     def __init__(self, config: StackConfig, embed: Embedding, head: nn.Linear, memory_width: int | None) -> None:
         super().__init__()
         self.embed = embed
-        self.blocks = _blocks(config, memory_width)
+        self.blocks = build_blocks(config, memory_width)
         self.norm = _final_norm(config)
         self.head = head
 
@@ -234,7 +234,7 @@ def _past(state: TransformerState, count: int) -> Mask | None:
     return Causal(state.lengths_B)
 
 
-def _blocks(config: StackConfig, memory_width: int | None) -> Blocks:
+def build_blocks(config: StackConfig, memory_width: int | None = None) -> Blocks:
     residual = partial(NORMS[config.norm], config.width, config.dropout)
     blocks = Blocks()
     for _ in range(config.layers):

@@ -46,12 +46,18 @@ def attend(
     bias: Tensor | None = None,
 ) -> Tensor:
     """The context of `attention`, by the fastest path that equals it; `site` is the module that looks."""
-    if isinstance(score, Dot) and bias is None:
-        context = _fused(q, k, v, score.scale(q.shape[-1]), mask)
-    else:
-        context, _ = attention(q, k, v, score=score, mask=mask, bias=bias)
+    context = attend_unseen(q, k, v, score=score, mask=mask, bias=bias)
     watch.tell(site, q, k, v, lambda: attention(q, k, v, score=score, mask=mask, bias=bias)[1])
     return context
+
+
+def attend_unseen(
+    q: Tensor, k: Tensor, v: Tensor, *, score: Score = SCALED_DOT, mask: Mask | None = None, bias: Tensor | None = None
+) -> Tensor:
+    """`attend` without a word to watchers: who looks step by step tells them once, when all is written."""
+    if isinstance(score, Dot) and bias is None:
+        return _fused(q, score.prepare(k), v, score.scale(q.shape[-1]), mask)
+    return attention(q, k, v, score=score, mask=mask, bias=bias)[0]
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask | None) -> Tensor:

@@ -1,11 +1,26 @@
 """Dropout with cheap random numbers (Srivastava et al. 2014), and in one pass with the sum that follows it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from saccade import native
+
+_generator: ContextVar[torch.Generator | None] = ContextVar("generator", default=None)
+
+
+@contextmanager
+def drawn_from(seed: int) -> Iterator[None]:
+    """What this thread of the program drops depends on the seed alone, whatever other threads draw meanwhile."""
+    token = _generator.set(torch.Generator().manual_seed(seed))
+    try:
+        yield
+    finally:
+        _generator.reset(token)
 
 
 class Dropout(nn.Module):
@@ -25,8 +40,8 @@ class Dropout(nn.Module):
         if _native(x):
             dropped: Tensor = _Dropped.apply(None, x, self.p)  # type: ignore[no-untyped-call]
             return dropped
-        draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64, device=x.device).random_(-(2**63), None)
-        bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
+        draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None, generator=_generator.get())
+        bits = draws.to(x.device).view(torch.int16)[: x.numel()].view(x.shape)
         kept = bits >= round(self.p * 2**16) - 2**15
         return x * (kept.to(x.dtype) / (1 - self.p))
 
@@ -47,7 +62,7 @@ class _Dropped(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, x: Tensor | None, f: Tensor, p: float) -> Tensor:
-        context.seed, context.p = int(torch.randint(2**62, ())), p
+        context.seed, context.p = int(torch.randint(2**62, (), generator=_generator.get())), p
         return _run(x, f, context.seed, p)
 
     @staticmethod

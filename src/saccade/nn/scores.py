@@ -1,4 +1,7 @@
-"""How well a query and a key match: score functions as objects, [..., T, D] x [..., S, D] -> [..., T, S]."""
+"""How well a query and a key match: score functions as objects, [..., T, D] x [..., S, D] -> [..., T, S].
+
+Who asks the same keys again and again prepares them once: score(q, k) = score.compare(q, score.prepare(k)).
+"""
 
 import math
 
@@ -12,9 +15,15 @@ class Dot(nn.Module):
     def scale(self, width: int) -> float:
         return 1.0
 
-    def forward(self, q: Tensor, k: Tensor) -> Tensor:
-        scores: Tensor = q @ k.transpose(-2, -1) * self.scale(q.shape[-1])
+    def prepare(self, k: Tensor) -> Tensor:
+        return k
+
+    def compare(self, q: Tensor, prepared: Tensor) -> Tensor:
+        scores: Tensor = q @ prepared.transpose(-2, -1) * self.scale(q.shape[-1])
         return scores
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        return self.compare(q, self.prepare(k))
 
 
 class ScaledDot(Dot):
@@ -24,16 +33,17 @@ class ScaledDot(Dot):
         return 1.0 / math.sqrt(width)
 
 
-class General(nn.Module):
+class General(Dot):
     """q·W k, which lets queries and keys differ in width (Luong et al. 2015, 3.1)."""
 
     def __init__(self, query_width: int, key_width: int) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(query_width, key_width))
-        nn.init.xavier_uniform_(self.weight)
+        self.key = nn.Linear(key_width, query_width, bias=False)
+        nn.init.xavier_uniform_(self.key.weight)
 
-    def forward(self, q: Tensor, k: Tensor) -> Tensor:
-        return q @ (k @ self.weight.T).transpose(-2, -1)
+    def prepare(self, k: Tensor) -> Tensor:
+        prepared: Tensor = self.key(k)
+        return prepared
 
 
 class Additive(nn.Module):
@@ -45,7 +55,14 @@ class Additive(nn.Module):
         self.key = nn.Linear(key_width, hidden, bias=False)
         self.energy = nn.Linear(hidden, 1, bias=False)
 
-    def forward(self, q: Tensor, k: Tensor) -> Tensor:
-        pairs = self.query(q).unsqueeze(-2) + self.key(k).unsqueeze(-3)
+    def prepare(self, k: Tensor) -> Tensor:
+        prepared: Tensor = self.key(k)
+        return prepared
+
+    def compare(self, q: Tensor, prepared: Tensor) -> Tensor:
+        pairs = self.query(q).unsqueeze(-2) + prepared.unsqueeze(-3)
         scores: Tensor = self.energy(torch.tanh(pairs)).squeeze(-1)
         return scores
+
+    def forward(self, q: Tensor, k: Tensor) -> Tensor:
+        return self.compare(q, self.prepare(k))

@@ -47,8 +47,9 @@ class Looks:
         return len(self.heard)
 
     def of(self, kind: str) -> Tensor:
-        """The weights of one kind, layers stacked: [L, B, N, T, S]."""
-        return torch.stack([look.weights for look in self.heard if look.kind == kind])
+        """The weights of one kind, layers stacked: [L, B, N, T, S]; no layers if none looked."""
+        heard = [look.weights for look in self.heard if look.kind == kind]
+        return torch.stack(heard) if heard else torch.zeros(0, 1, 1, 1, 1)
 
     @property
     def cross(self) -> Tensor:

@@ -177,7 +177,7 @@ class TranslationTask:
             "search": recipe.search.table(),
             "data": recipe.data.table(),
             "lowercase": recipe.lowercase,
-            "layer": recipe.layer or (recipe.model.decoder.layers + 1) // 2,
+            "layer": recipe.layer or max(1, (recipe.model.decoder.looks + 1) // 2),
         }
         tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
         write_folder(out, config, work.model, tokenizer, storage=recipe.storage)
@@ -198,8 +198,8 @@ class TranslationTask:
         fill(model, folder)
         settings = SearchConfig.read(folder.config.get("search", {}), where=where)
         layer = folder.config.get("layer", 1)
-        if not isinstance(layer, int) or not 1 <= layer <= config.decoder.layers:
-            raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {config.decoder.layers}")
+        if not isinstance(layer, int) or not 1 <= layer <= max(1, config.decoder.looks):
+            raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {config.decoder.looks}")
         return Translator(model, vocabulary, settings, layer=layer, how=how)
 
     def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:

@@ -33,6 +33,7 @@ from saccade.train.checkpoint import (
 from saccade.train.log import Log
 from saccade.train.objective import Objective
 from saccade.train.optim import AdamConfig, build_optimizer
+from saccade.train.parts import Parts
 from saccade.train.schedule import SCHEDULES
 
 
@@ -113,7 +114,7 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     """Train to the end, or to Ctrl-C; leaves the chosen weights in `work.model`."""
     keep_memory()
     model, objective = work.model, work.objective
-    optimizer = build_optimizer(model, config.adam)
+    optimizer, parts = build_optimizer(model, config.adam), Parts(model, objective)
     schedule = SCHEDULES[config.schedule]
     progress = Progress()
     torch.manual_seed(config.seed + 1)  # dropout; the weights were drawn with config.seed
@@ -126,15 +127,13 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     with log, _interruptible() as interrupted:
         while progress.step < config.steps and not _patience_is_over(progress, config):
             step = progress.step + 1
-            chosen = [next(work.sampler) for _ in range(config.accumulate)]
+            chosen = [part for _ in range(config.accumulate) for part in parts.split(next(work.sampler))]
             batches = [work.batch(indices) for indices in chosen]
             count = sum(objective.count(batch) for batch in batches)
             totals: dict[str, float] = {}
-            for indices, batch in zip(chosen, batches, strict=True):
-                losses = objective(model, batch)
-                (losses["loss"][0] / count).backward()  # type: ignore[no-untyped-call]
-                for name, (total, _) in losses.items():
-                    totals[name] = totals.get(name, 0.0) + total.item() / count
+            for indices, losses in zip(chosen, parts.add_gradients(batches, count), strict=True):
+                for name, loss in losses.items():
+                    totals[name] = totals.get(name, 0.0) + loss
                 if not math.isfinite(totals["loss"]):
                     raise _not_finite("loss", totals["loss"], step, work.describe(indices), folder)
             norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip).item()

@@ -1,0 +1,444 @@
+"""Recurrent encoder and decoder: the line from a fixed vector to attention.
+
+Sutskever et al. 2014: the encoder's last state starts the decoder. Cho et al. 2014: the decoder sees it at every step.
+Bahdanau et al. 2015: it sees a fresh weighted average of all states at every step. Luong et al. 2015: it looks after
+the step, at its output, and may feed what it saw into the next one.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, cast
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from saccade.config import Record
+from saccade.errors import UserError
+from saccade.models.contract import Decoder, Encoder, Memory, State, rows_per_memory
+from saccade.nn import watch
+from saccade.nn.attention import Score, attend_unseen, attention
+from saccade.nn.dropout import Dropout
+from saccade.nn.embed import Embedding
+from saccade.nn.masks import Keys
+from saccade.nn.recurrent import CELLS, Carried, Cell, CellName, Packing, read, unroll
+from saccade.nn.scores import Additive, Dot, General, ScaledDot
+
+
+class RecurrentEncoderConfig(Record):
+    """A stack of recurrent layers that reads."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    cell: CellName = "gru"
+    """gru: gated recurrent unit; lstm: long short-term memory."""
+    layers: int = Field(1, ge=1, le=100)
+    """Layers, one above the other."""
+    width: int = Field(256, ge=1, le=65536)
+    """Width of the state; a bidirectional layer has two of half the width."""
+    embed: int = Field(256, ge=1, le=65536)
+    """Width of the token vectors."""
+    bidirectional: bool = True
+    """A second state reads from the end."""
+    reverse: bool = False
+    """Read from the end only (Sutskever et al. 2014, 3.3)."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """Share of each layer's input and output dropped in training."""
+
+    @model_validator(mode="after")
+    def _directions_make_sense(self) -> "RecurrentEncoderConfig":
+        if self.bidirectional and self.reverse:
+            raise ValueError("a bidirectional encoder reads in both directions already; set reverse = false")
+        if self.bidirectional and self.width % 2:
+            raise ValueError(f"the two directions share the width, and {self.width} is odd")
+        return self
+
+    @property
+    def least_weights(self) -> int:
+        return self.layers * 3 * self.width**2 // 2
+
+
+class RecurrentDecoderConfig(Record):
+    """A stack of recurrent layers that writes."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    cell: CellName = "gru"
+    """gru: gated recurrent unit; lstm: long short-term memory."""
+    layers: int = Field(1, ge=1, le=100)
+    """Layers, one above the other."""
+    width: int = Field(256, ge=1, le=65536)
+    """Width of the state."""
+    embed: int = Field(256, ge=1, le=65536)
+    """Width of the token vectors, and of what the output layer reads."""
+    attention: Literal["none", "additive", "dot", "general", "scaled-dot"] = "additive"
+    """How the state is matched with the source; none: the context is the source's last state, always the same."""
+    context: Literal["none", "update", "output", "feeding"] = "update"
+    """Where the context goes. update: into every step and output (Cho, Bahdanau); output: into the output alone
+    (Luong); feeding: that output also into the next step (Luong 3.3); none: the last state starts the decoder, that is
+    all (Sutskever)."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """Share of each layer's input and output dropped in training."""
+
+    @model_validator(mode="after")
+    def _attention_goes_somewhere(self) -> "RecurrentDecoderConfig":
+        if self.attention != "none" and self.context == "none":
+            raise ValueError("attention makes a context, and context = 'none' has no use for it")
+        return self
+
+    @property
+    def looks(self) -> int:
+        return 0 if self.attention == "none" else 1
+
+    @property
+    def least_weights(self) -> int:
+        return self.layers * 3 * self.width**2
+
+
+class Cells(nn.ModuleList):
+    """A list of cells that knows it holds cells."""
+
+    def __iter__(self) -> Iterator[Cell]:
+        return cast(Iterator[Cell], super().__iter__())
+
+
+class RecurrentEncoder(Encoder):
+    """A state is carried over the words; every word leaves the state it made."""
+
+    def __init__(self, config: RecurrentEncoderConfig, embed: Embedding) -> None:
+        super().__init__()
+        self.width = config.width
+        self.embed = embed
+        self.backwards = [False, True] if config.bidirectional else [config.reverse]
+        cell, part = CELLS[config.cell], config.width // len(self.backwards)
+        self.layers = nn.ModuleList()
+        for number in range(config.layers):
+            inputs = config.width if number else config.embed
+            self.layers.append(Cells(cell(inputs, part) for _ in self.backwards))
+        self.final_width = config.layers * cell.carries * config.width
+        self.dropout = Dropout(config.dropout)
+
+    @property
+    def summary_width(self) -> int:
+        return self.final_width
+
+    def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
+        packing = Packing.of(torch.ones_like(source_MS, dtype=torch.bool) if mask_MS is None else mask_MS)
+        x = self.embed(source_MS)
+        last: list[Tensor] = []
+        for layer in self.layers:
+            sides = []
+            for cell, backwards in zip(cast(Cells, layer), self.backwards, strict=True):
+                states_MSH, carried = read(cell, x, packing, backwards=backwards)
+                sides.append(states_MSH)
+                last += carried
+            x = self.dropout(torch.cat(sides, dim=-1))
+        return Memory(x, mask_MS, torch.cat(last, dim=-1))
+
+    def flops(self, source: int) -> float:
+        return 2.0 * source * _matrix_weights(self.layers)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A memory as a recurrent decoder sees it."""
+
+    keys_MSA: Tensor
+    values_MSD: Tensor
+    mask: Keys | None
+    summary_MC: Tensor
+
+    def reorder(self, kept: Tensor) -> "Seen":
+        parts = [part.index_select(0, kept) for part in (self.keys_MSA, self.values_MSD, self.summary_MC)]
+        mask = None if self.mask is None else Keys(self.mask.keys_BS.index_select(0, kept))
+        return Seen(parts[0], parts[1], mask, parts[2])
+
+    def join(self, other: "Seen") -> "Seen":
+        longest = max(self.values_MSD.shape[1], other.values_MSD.shape[1])
+
+        def joined(mine: Tensor, theirs: Tensor) -> Tensor:
+            return torch.cat([_lengthen(mine, longest), _lengthen(theirs, longest)])
+
+        return Seen(
+            joined(self.keys_MSA, other.keys_MSA),
+            joined(self.values_MSD, other.values_MSD),
+            Keys(joined(self.real_MS1, other.real_MS1)[..., 0]),
+            torch.cat([self.summary_MC, other.summary_MC]),
+        )
+
+    @property
+    def real_MS1(self) -> Tensor:
+        everything = torch.ones_like(self.values_MSD[..., :1], dtype=torch.bool)
+        return everything if self.mask is None else self.mask.keys_BS[..., None]
+
+
+class Look(nn.Module):
+    """States look at the memory. Several rows may share one: they are then more queries to the same keys."""
+
+    def __init__(self, name: str, width: int, memory_width: int) -> None:
+        super().__init__()
+        if name in ("dot", "scaled-dot") and width != memory_width:
+            raise UserError(
+                f"attention = {name!r} multiplies the decoder's states, {width} wide, with the encoder's, "
+                f"{memory_width} wide: use 'general', or equal widths"
+            )
+        self.score = SCORES[name](width, memory_width)
+
+    def forward(self, q_BTH: Tensor, seen: Seen) -> Tensor:
+        """[B, T, H] -> [B, T, D]"""
+        context = attend_unseen(*_grouped(q_BTH, seen), score=self._compare(), mask=seen.mask)
+        return context.reshape(*q_BTH.shape[:2], -1)
+
+    def tell(self, q_BTH: Tensor, seen: Seen) -> None:
+        """Watchers hear all steps as one look."""
+        q, k, v = _grouped(q_BTH, seen)
+        watch.tell(self, q, k, v, lambda: attention(q, k, v, score=self._compare(), mask=seen.mask)[1])
+
+    def _compare(self) -> Score:
+        """The score of keys that are prepared: for `general` that leaves a plain dot product."""
+        if isinstance(self.score, Additive):
+            return self.score.compare
+        return Dot() if isinstance(self.score, General) else self.score
+
+
+SCORES: dict[str, Callable[[int, int], Dot | Additive]] = {
+    "additive": lambda width, memory_width: Additive(width, memory_width, hidden=width),
+    "dot": lambda *_: Dot(),
+    "general": General,
+    "scaled-dot": lambda *_: ScaledDot(),
+}
+
+
+@dataclass(frozen=True)
+class RecurrentState(State):
+    """What is carried from step to step in every layer, what is fed into the next, and the memory."""
+
+    layers: list[Carried]
+    fed_BE: Tensor | None
+    """The output before, where it is fed into the next step."""
+    seen: Seen
+
+    @property
+    def rows(self) -> int:
+        return self.layers[0][0].shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        return self.layers[0][0].device
+
+    @property
+    def nbytes(self) -> int:
+        carried = [part for layer in self.layers for part in layer]
+        kept = [
+            self.seen.keys_MSA,
+            self.seen.values_MSD,
+            self.seen.summary_MC,
+            *([] if self.fed_BE is None else [self.fed_BE]),
+        ]
+        return sum(part.nbytes for part in carried + kept)
+
+    @property
+    def top_BH(self) -> Tensor:
+        """The last layer's state."""
+        return self.layers[-1][0]
+
+    def reorder(self, rows: Tensor) -> "RecurrentState":
+        after = self._each(lambda part: part.index_select(0, rows))
+        count = self.seen.summary_MC.shape[0]
+        share = self.rows // count
+        kept = rows[::share] // share
+        # Beams usually change places within their sentence: then the memory stays as it is.
+        if torch.equal(kept, torch.arange(count, device=kept.device)):
+            return after
+        return replace(after, seen=self.seen.reorder(kept))
+
+    def repeat(self, times: int) -> "RecurrentState":
+        return self._each(lambda part: part.repeat_interleave(times, dim=0))
+
+    def join(self, other: "RecurrentState") -> "RecurrentState":
+        return replace(
+            self._pairwise(other, lambda mine, theirs: torch.cat([mine, theirs])), seen=self.seen.join(other.seen)
+        )
+
+    def where(self, here_B: Tensor, other: "RecurrentState") -> "RecurrentState":
+        """The rows marked True, and the other state's rows elsewhere."""
+        return self._pairwise(other, lambda mine, theirs: torch.where(here_B[:, None], mine, theirs))
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "RecurrentState":
+        layers = [tuple(change(part) for part in layer) for layer in self.layers]
+        return replace(self, layers=layers, fed_BE=None if self.fed_BE is None else change(self.fed_BE))
+
+    def _pairwise(self, other: "RecurrentState", change: Callable[[Tensor, Tensor], Tensor]) -> "RecurrentState":
+        layers = [
+            tuple(change(*parts) for parts in zip(mine, theirs, strict=True))
+            for mine, theirs in zip(self.layers, other.layers, strict=True)
+        ]
+        fed = None if self.fed_BE is None or other.fed_BE is None else change(self.fed_BE, other.fed_BE)
+        return replace(self, layers=layers, fed_BE=fed)
+
+
+class RecurrentDecoder(Decoder):
+    """A state is carried over the words it writes; what it sees of the memory, and when, is the config's `context`."""
+
+    def __init__(
+        self, config: RecurrentDecoderConfig, embed: Embedding, head: nn.Linear, memory_width: int, summary_width: int
+    ) -> None:
+        super().__init__()
+        self.embed, self.head, self.context, self.embed_width = embed, head, config.context, config.embed
+        attends = config.attention != "none"
+        self.cross_attention = Look(config.attention, config.width, memory_width) if attends else None
+        cell = CELLS[config.cell]
+        self.layers = Cells(
+            cell(config.width if number else config.embed, config.width) for number in range(config.layers)
+        )
+        # The source's last states, through one matrix, are the first ones here: any encoder will do.
+        self.begin = nn.Linear(summary_width, config.layers * cell.carries * config.width)
+        self.summarize = nn.Linear(summary_width, config.width) if not attends and config.context != "none" else None
+        seen = 0 if config.context == "none" else memory_width if attends else config.width
+        beside = {"none": 0, "update": seen, "output": 0, "feeding": config.embed}[config.context]
+        # Apart from the first cell's own input, which is known for all steps before the first.
+        self.beside = nn.Linear(beside, cell.gates * config.width, bias=False) if beside else None
+        self.readout = nn.Linear(
+            config.width + seen + (config.embed if config.context == "update" else 0), config.embed
+        )
+        self.dropout = Dropout(config.dropout)
+
+    def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
+        features_BTE, _ = self._write(tokens_BT, self.start(memory, rows_per_memory(tokens_BT, memory)))
+        return features_BTE
+
+    def start(self, memory: Memory | None, rows: int = 1) -> RecurrentState:
+        if memory is None:
+            raise ValueError("a recurrent decoder starts from what an encoder read")
+        summary_MF, states_MSD = memory.summary_MF, memory.states_MSD
+        first = self.begin(summary_MF).tanh().chunk(len(self.layers) * self._first.carries, dim=-1)
+        layers = [tuple(first[i :: len(self.layers)]) for i in range(len(self.layers))]
+        look = self.cross_attention
+        seen = Seen(
+            keys_MSA=states_MSD if look is None else look.score.prepare(states_MSD),
+            values_MSD=states_MSD,
+            mask=None if memory.mask_MS is None else Keys(memory.mask_MS),
+            summary_MC=first[0] if self.summarize is None else self.summarize(summary_MF).tanh(),
+        )
+        fed_ME = summary_MF.new_zeros(len(summary_MF), self.embed_width) if self.context == "feeding" else None
+        return RecurrentState(layers, fed_ME, seen).repeat(rows)
+
+    def extend(self, tokens_BT: Tensor, lengths_B: Tensor, state: State) -> tuple[Tensor, RecurrentState]:
+        assert isinstance(state, RecurrentState)
+        features = []
+        for t, tokens_B in enumerate(tokens_BT.unbind(dim=1)):
+            features_B1E, after = self._write(tokens_B[:, None], state)
+            features.append(features_B1E)
+            state = after.where(t < lengths_B, state)
+        return self.logits(torch.cat(features, dim=1)), state
+
+    def step(self, tokens_B: Tensor, state: State) -> tuple[Tensor, RecurrentState]:
+        assert isinstance(state, RecurrentState)
+        features_B1E, after = self._write(tokens_B[:, None], state)
+        return self.logits(features_B1E[:, 0]), after
+
+    def flops(self, source: int, target: int) -> float:
+        every_step = [self.layers, self.beside, self.readout, self.cross_attention, self.head]
+        weights = sum(_matrix_weights(module) for module in every_step if module is not None)
+        key = getattr(self.cross_attention and self.cross_attention.score, "key", None)
+        of_memory = 0 if key is None else key.weight.numel()  # keys are prepared once
+        return 2.0 * (source * of_memory + target * (weights - of_memory))
+
+    @property
+    def _first(self) -> Cell:
+        return cast(Cell, self.layers[0])
+
+    def _write(self, tokens_BT: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+        """Features of all steps, and the state after them."""
+        x_BTE, look = self.embed(tokens_BT), self.cross_attention
+        if self.context == "feeding":
+            features_BTE, queries_BTH, after = self._feed(x_BTE, state)
+        elif self.context == "update" and look is not None:
+            features_BTE, queries_BTH, after = self._look_before(look, x_BTE, state)
+        else:
+            features_BTE, queries_BTH, after = self._look_after(x_BTE, state)
+        if look is not None:
+            look.tell(queries_BTH, state.seen)
+        return features_BTE, after
+
+    def _look_after(self, x_BTE: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
+        """Features, the queries that looked, and the state after them.
+
+        No step waits for a look: each layer runs over all steps, then all states look at once.
+        """
+        layers: list[Carried] = []
+        states_BTH = x_BTE
+        for cell, carried in zip(self.layers, state.layers, strict=True):
+            inputs_BTG = cell.input(self.dropout(states_BTH) if layers else x_BTE)
+            if self.beside is not None and not layers:
+                inputs_BTG = inputs_BTG + self.beside(self._summary(state))[:, None]
+            states_BTH, last = unroll(cell, inputs_BTG, carried)
+            layers.append(last)
+        features_BTE = self._read(states_BTH, self._see(states_BTH, state), x_BTE)
+        return features_BTE, states_BTH, replace(state, layers=layers)
+
+    def _look_before(self, look: Look, x_BTE: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
+        """The state before the step looks, and what it saw goes into the step (Bahdanau et al. 2015, A.1.2)."""
+        assert self.beside is not None
+        queries, contexts, tops = [], [], []
+        for input_BG in self._first.input(x_BTE).unbind(dim=1):
+            queries.append(state.top_BH)
+            contexts.append(look(state.top_BH[:, None], state.seen)[:, 0])
+            state = self._advance(input_BG + self.beside(contexts[-1]), state)
+            tops.append(state.top_BH)
+        features_BTE = self._read(torch.stack(tops, dim=1), torch.stack(contexts, dim=1), x_BTE)
+        return features_BTE, torch.stack(queries, dim=1), state
+
+    def _feed(self, x_BTE: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
+        """The state after the step looks, and the output goes into the next step (Luong et al. 2015, 3.3)."""
+        assert self.beside is not None
+        queries, features = [], []
+        for input_BG in self._first.input(x_BTE).unbind(dim=1):
+            state = self._advance(input_BG + self.beside(state.fed_BE), state)
+            top_B1H = state.top_BH[:, None]
+            fed_BE = self._read(top_B1H, self._see(top_B1H, state), x_BTE)[:, 0]
+            state = replace(state, fed_BE=fed_BE)
+            queries.append(state.top_BH)
+            features.append(fed_BE)
+        return torch.stack(features, dim=1), torch.stack(queries, dim=1), state
+
+    def _advance(self, input_BG: Tensor, state: RecurrentState) -> RecurrentState:
+        layers: list[Carried] = []
+        for number, (cell, carried) in enumerate(zip(self.layers, state.layers, strict=True)):
+            layers.append(cell(cell.input(self.dropout(layers[-1][0])) if number else input_BG, carried))
+        return replace(state, layers=layers)
+
+    def _see(self, states_BTH: Tensor, state: RecurrentState) -> Tensor | None:
+        """What states see after their step."""
+        if self.context == "none":
+            return None
+        if self.cross_attention is not None:
+            seen: Tensor = self.cross_attention(states_BTH, state.seen)
+            return seen
+        return self._summary(state)[:, None].expand(-1, states_BTH.shape[1], -1)
+
+    def _summary(self, state: RecurrentState) -> Tensor:
+        """The memory's summary for each row."""
+        summary_MC = state.seen.summary_MC
+        return summary_MC.repeat_interleave(state.rows // len(summary_MC), dim=0)
+
+    def _read(self, states_BTH: Tensor, context_BTD: Tensor | None, x_BTE: Tensor) -> Tensor:
+        """State, context and, with a context in the update, the last word: what the output layer reads."""
+        parts = [states_BTH] if context_BTD is None else [states_BTH, context_BTD]
+        if self.context == "update":
+            parts.append(x_BTE)
+        features: Tensor = self.dropout(self.readout(torch.cat(parts, dim=-1)).tanh())
+        return features
+
+
+def _grouped(q_BTH: Tensor, seen: Seen) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries of rows that share a memory side by side, one head: [M, 1, K T, H], [M, 1, S, A], [M, 1, S, D]."""
+    memories = len(seen.values_MSD)
+    q = q_BTH.reshape(memories, 1, -1, q_BTH.shape[-1])
+    return q, seen.keys_MSA[:, None], seen.values_MSD[:, None]
+
+
+def _lengthen(part_MSX: Tensor, length: int) -> Tensor:
+    return nn.functional.pad(part_MSX, (0, 0, 0, length - part_MSX.shape[1]))
+
+
+def _matrix_weights(module: nn.Module) -> int:
+    return sum(weight.numel() for weight in module.parameters() if weight.ndim == 2)

@@ -1,0 +1,71 @@
+"""A batch in parts, a thread each.
+
+A training step is a long row of products of middling matrices. Two cores that share each of them wait for one another
+some hundreds of times a step; two cores that take half of the sentences each meet once, to add their gradients.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from saccade.nn.dropout import drawn_from
+from saccade.train.objective import Objective
+
+PARTS_AT_MOST = 4
+"""Each part has gradients of its own, as large as the model; more cores than this share a part."""
+
+Gradients = tuple[Tensor | None, ...]
+
+
+class Parts:
+    """Finds losses and gradients of the parts of a batch side by side.
+
+    The parts are added in their order, and each draws its own random numbers, so threads that finish in another order
+    change nothing.
+    """
+
+    def __init__(self, model: nn.Module, objective: Objective, most: int | None = None) -> None:
+        self.model, self.objective = model, objective
+        self.weights = [weight for weight in model.parameters() if weight.requires_grad]
+        self.threads = torch.get_num_threads()
+        on_cpu = all(weight.device.type == "cpu" for weight in self.weights)
+        self.most = most or (min(self.threads, PARTS_AT_MOST) if on_cpu else 1)
+        self.pool = ThreadPoolExecutor(self.most)
+
+    def split(self, indices: np.ndarray) -> list[np.ndarray]:
+        """Every so-manieth example: batches are sorted by length, and no part should get the long ones."""
+        return [indices[first :: self.most] for first in range(min(self.most, len(indices)))]
+
+    def add_gradients(self, batches: Sequence[Any], count: int) -> Iterator[dict[str, float]]:
+        """The losses of each batch over `count`, while its gradients are added to those of the weights."""
+        seeds = torch.randint(2**62, (len(batches),)).tolist()
+        side_by_side = min(self.most, len(batches))
+        threads = max(1, self.threads // side_by_side)
+        torch.set_num_threads(threads)
+        try:
+            yield from map(self._add, self.pool.map(self._work(count, threads), batches, seeds))
+        finally:
+            torch.set_num_threads(self.threads)
+
+    def _work(self, count: int, threads: int) -> Callable[[Any, int], tuple[dict[str, float], Gradients]]:
+        def work(batch: Any, seed: int) -> tuple[dict[str, float], Gradients]:
+            torch.set_num_threads(threads)  # of this thread; the other call is for all of MKL
+            with drawn_from(seed):
+                losses = self.objective(self.model, batch)
+                gradients = torch.autograd.grad(losses["loss"][0] / count, self.weights, allow_unused=True)
+            return {name: total.item() / count for name, (total, _) in losses.items()}, gradients
+
+        return work
+
+    def _add(self, found: tuple[dict[str, float], Gradients]) -> dict[str, float]:
+        losses, gradients = found
+        for weight, gradient in zip(self.weights, gradients, strict=True):
+            if weight.grad is None:
+                weight.grad = gradient
+            elif gradient is not None:
+                weight.grad += gradient
+        return losses

@@ -1,0 +1,72 @@
+"""A batch in parts, side by side, is the batch."""
+
+import numpy as np
+import pytest
+import torch
+
+from saccade.data.batches import Ragged, SequencePairs
+from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
+from saccade.models.transformer import StackConfig
+from saccade.train.objective import SequenceObjective
+from saccade.train.parts import Parts
+
+VOCABULARY = 40
+
+
+def build(dropout: float) -> EncoderDecoder:
+    torch.manual_seed(0)
+    stack = StackConfig(layers=2, width=32, heads=2, hidden=64, dropout=dropout)
+    return build_encoder_decoder(EncoderDecoderConfig(encoder=stack, decoder=stack), VOCABULARY).train()
+
+
+def examples(count: int) -> SequencePairs:
+    random = np.random.default_rng(0)
+
+    def side() -> Ragged:
+        return Ragged.of([random.integers(5, VOCABULARY, random.integers(1, 9)).tolist() for _ in range(count)])
+
+    return SequencePairs(side(), side())
+
+
+def gradients(model: EncoderDecoder, indices: np.ndarray, most: int) -> tuple[float, list[torch.Tensor]]:
+    objective = SequenceObjective(smoothing=0.1)
+    parts = Parts(model, objective, most)
+    data = examples(int(indices.max()) + 1)
+    batches = [data.batch(part) for part in parts.split(indices)]
+    count = sum(objective.count(batch) for batch in batches)
+    loss = sum(losses["loss"] for losses in parts.add_gradients(batches, count))
+    return loss, [weight.grad for weight in model.parameters() if weight.grad is not None]
+
+
+@pytest.mark.parametrize(("rows", "most"), [(9, 2), (9, 3), (1, 2), (2, 4)])
+def test_parts_equal_the_whole(rows: int, most: int) -> None:
+    loss, found = gradients(build(0.0), np.arange(rows), most)
+    expected_loss, expected = gradients(build(0.0), np.arange(rows), 1)
+    assert loss == pytest.approx(expected_loss, abs=1e-5)
+    assert len(found) == len(list(build(0.0).parameters()))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+
+
+def test_threads_change_nothing_between_two_runs() -> None:
+    runs = []
+    for _ in range(4):
+        model = build(0.3)
+        torch.manual_seed(7)
+        runs.append(gradients(model, np.arange(24), 2))
+    for loss, found in runs[1:]:
+        assert loss == runs[0][0]
+        assert all(torch.equal(one, other) for one, other in zip(found, runs[0][1], strict=True))
+
+
+def test_every_part_drops_something_else() -> None:
+    model = build(0.5)
+    objective = SequenceObjective()
+    parts, batch = Parts(model, objective), examples(1).batch(np.arange(1))
+    first, second = (losses["loss"] for losses in parts.add_gradients([batch, batch], objective.count(batch)))
+    assert first != second
+
+
+def test_the_number_of_threads_is_as_before() -> None:
+    threads = torch.get_num_threads()
+    gradients(build(0.0), np.arange(8), 2)
+    assert torch.get_num_threads() == threads
