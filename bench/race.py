@@ -8,7 +8,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -121,13 +121,31 @@ class Race:
     seconds: float = 0.0
     """Time spent training: batches made, steps taken."""
     best: float = 0.0
+    curve: list[tuple[int, float]] = field(default_factory=list)
+    """Step and BLEU, at every look."""
+    hopeless: bool = False
+    """Stopped because it was far behind another run of its engine at the same step."""
 
 
-def run(racer: Racer, plan: Plan, batches: Batches, judge: Judge, *, every: int, most: float, goal: float) -> Race:
+PATIENCE, BEHIND = 400, 4.0
+"""From this step on, a run that is so much BLEU behind another rate of its engine is stopped."""
+
+
+def run(
+    racer: Racer,
+    plan: Plan,
+    batches: Batches,
+    judge: Judge,
+    *,
+    every: int,
+    most: float,
+    goal: float,
+    ahead: dict[int, float],
+) -> Race:
     engine = racer.build(len(judge.vocabulary), plan.dropout)
     engine.model.train()
     race = Race(engine.title, asdict(plan), most)
-    while race.step < plan.steps and race.seconds < most and not race.reached:
+    while race.step < plan.steps and race.seconds < most and not (race.reached or race.hopeless):
         began = time.perf_counter()
         race.step += 1
         for group in engine.optimizer.param_groups:
@@ -138,6 +156,8 @@ def run(racer: Racer, plan: Plan, batches: Batches, judge: Judge, *, every: int,
             score = judge(racer, engine.model)
             race.best = max(race.best, score)
             race.reached = score >= goal
+            race.hopeless = race.step >= PATIENCE and score < ahead.get(race.step, 0.0) - BEHIND
+            race.curve.append((race.step, score))
             say(f"  step {race.step}, {race.seconds:.0f} s: loss {loss:.2f}, BLEU {score:.2f}")
     return race
 
@@ -160,6 +180,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, required=True)
     parser.add_argument("--most", type=float, required=True)
     parser.add_argument("--goal", type=float, required=True)
+    parser.add_argument("--ahead", default="[]", help="step and BLEU of the engine's best run so far")
     given = parser.parse_args()
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
@@ -170,7 +191,8 @@ def main() -> None:
     check(racer, len(vocabulary), next(Batches(examples, 256)))
     judge = Judge(vocabulary, [(source, target) for source, target in stored["development"]])
     torch.manual_seed(1)
-    race = run(racer, plan, Batches(examples, plan.budget), judge, every=given.every, most=given.most, goal=given.goal)
+    limits = {"every": given.every, "most": given.most, "goal": given.goal}
+    race = run(racer, plan, Batches(examples, plan.budget), judge, **limits, ahead=dict(json.loads(given.ahead)))
     print(json.dumps(asdict(race)))
 
 

@@ -63,7 +63,7 @@ def describe(settings: Settings, load: Load, machine: Machine, runs: dict[str, l
         f"bidirectional GRU of {RECURRENT.width // 2} a side, a GRU of {RECURRENT.width} with additive attention, "
         f"dropout {SIZE.dropout}; batches of at most {BUDGET} tokens, Saccade's bucketed by length, JoeyNMT's its own. "
         "JoeyNMT feeds its output into the next step, and its output layer is not tied. tokens/s counts real target "
-        f"tokens (rounds: {settings.rounds()}; steps: {settings.warmup} unmeasured, then {settings.steps} on the clock)."
+        f"tokens (rounds: {settings.rounds()}; steps: {settings.warmup} unmeasured, {settings.steps} on the clock)."
     )
     return Report(
         title="Training speed, GRU + attention",

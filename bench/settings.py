@@ -14,7 +14,7 @@ class Settings:
         "calls": "translation: calls on the clock in each round, at least",
         "sentences": "file: sentences in it",
         "tokens": "memory: tokens that attend to each other",
-        "every": "time-to-bleu: steps between two looks at BLEU",
+        "every": "time-to-bleu: steps of 2,048 tokens between two looks at BLEU",
         "most": "time-to-bleu: training seconds after which an engine gives up",
         "threads": "threads of every engine",
     }
@@ -29,7 +29,7 @@ class Settings:
     calls: int = 5
     sentences: int = 2000
     tokens: int = 65_536
-    every: int = 50
+    every: int = 25
     most: int = 4000
     threads: int = 2
 
