@@ -16,7 +16,6 @@ from tiny import ask
 
 PNG = b"\x89PNG\r\n\x1a\n"
 RNN = {"kind": "recurrent", "width": 16, "embed": 16}
-STACK = {"width": 16, "heads": 2, "layers": 1, "hidden": 32}
 
 
 # Pooling
@@ -146,7 +145,6 @@ def test_recipes_are_compared_and_a_failing_one_loses_no_other(tmp_path: Path, m
     recipes = [
         write_recipe(tmp_path, "attention", {"encoder": RNN, "decoder": RNN}),
         write_recipe(tmp_path, "blind", {"encoder": RNN, "decoder": RNN | {"attention": "none", "context": "none"}}),
-        write_recipe(tmp_path, "stack", {"encoder": STACK, "decoder": STACK}),
         write_recipe(tmp_path, "broken", {"encoder": RNN | {"width": 12}, "decoder": RNN | {"attention": "dot"}}),
     ]
     out = tmp_path / "out"
@@ -156,11 +154,11 @@ def test_recipes_are_compared_and_a_failing_one_loses_no_other(tmp_path: Path, m
     assert "broken failed" in said.err
     assert "16 wide" in said.err
     text = (out / "report.md").read_text(encoding="utf-8")
-    assert all(name in text for name in ("attention", "blind", "stack", "broken failed"))
+    assert all(name in text for name in ("attention", "blind", "broken failed"))
     for picture in ("curves.png", "attention.png"):
         assert (out / picture).read_bytes().startswith(PNG)
     numbers = {row["recipe"]: row for row in json.loads((out / "report.json").read_text(encoding="utf-8"))}
-    assert set(numbers) == {"attention", "blind", "stack"}
+    assert set(numbers) == {"attention", "blind"}
     for row in numbers.values():
         assert row["steps"] == max(1, round(1.0 / row["seconds_per_step"]))
         assert row["peak_bytes"] > 50 * 2**20

@@ -69,6 +69,8 @@ def compare(
     asked = [name for name, wanted in zip(EXPERIMENTS, (anatomy, bottleneck, pooling), strict=True) if wanted]
     if len(asked) + bool(recipes) != 1:
         raise WrongUse("give two or more recipes, or one of " + ", ".join(f"--{name}" for name in EXPERIMENTS))
+    if len(recipes) == 1:
+        raise WrongUse(f"a comparison takes two recipes or more; only {recipes[0]} was given")
     seconds = read_budget(budget)
     out = out or Path("runs") / (asked[0] if asked else "compare")
     try:
@@ -77,8 +79,6 @@ def compare(
         raise UserError(f"cannot make the folder {out}: {error.strerror}") from None
     if asked:
         return _experiment(asked[0], out, seconds, quiet=quiet)
-    if len(recipes) < 2:
-        raise WrongUse(f"a comparison takes two recipes or more; only {recipes[0]} was given")
     return _compare(recipes, seconds, out, set_, data, sentence, quiet=quiet)
 
 
@@ -224,6 +224,7 @@ def _train_one(table: dict[str, Any], run: Path, folders: list[Path], quiet: boo
     import signal
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.stdout = sys.stderr  # results are the report's to tell
     failure = ""
     try:
         if (run / "recipe.toml").exists():

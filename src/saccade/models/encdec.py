@@ -11,7 +11,7 @@ from saccade.models.conv import ConvConfig, ConvDecoder, ConvEncoder
 from saccade.models.rnn import RecurrentDecoder, RecurrentDecoderConfig, RecurrentEncoder, RecurrentEncoderConfig
 from saccade.models.transformer import StackConfig, TransformerDecoder, TransformerEncoder
 from saccade.nn.embed import Embedding
-from saccade.nn.positions import NoPositionsConfig
+from saccade.nn.positions import NoPositionsConfig, PositionsConfig
 
 EncoderConfig = Annotated[StackConfig | RecurrentEncoderConfig | ConvConfig, Field(discriminator="kind")]
 DecoderConfig = Annotated[StackConfig | RecurrentDecoderConfig | ConvConfig, Field(discriminator="kind")]
@@ -87,11 +87,14 @@ def build_encoder_decoder(config: EncoderDecoderConfig, vocabulary: int) -> Enco
 
 
 def build_embedding(config: EncoderConfig | DecoderConfig, vocabulary: int) -> Embedding:
-    recurrent = isinstance(config, RecurrentEncoderConfig | RecurrentDecoderConfig)
+    if isinstance(config, RecurrentEncoderConfig | RecurrentDecoderConfig):
+        positions: PositionsConfig = NoPositionsConfig()  # a state knows where it stands
+    else:
+        positions = config.positions
     return Embedding(
         vocabulary,
         config.embed,
-        NoPositionsConfig() if recurrent else config.positions,  # a state knows where it stands
+        positions,
         concatenate=getattr(config, "combine", "add") == "concatenate",
         dropout=config.dropout,
     )

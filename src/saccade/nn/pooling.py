@@ -47,4 +47,5 @@ def kernel_regression(x_N: Tensor, y_N: Tensor, at_Q: Tensor, sharpness: float) 
     """A curve through noisy points: at each place the average of all, near ones weighing more."""
     pool = AttentionPooling(Gaussian(sharpness))
     with torch.no_grad():
-        return pool(at_Q[None, :, None], x_N[None, :, None], y_N[None, :, None])[0, :, 0]
+        pooled: Tensor = pool(at_Q[None, :, None], x_N[None, :, None], y_N[None, :, None])
+    return pooled[0, :, 0]

@@ -169,7 +169,7 @@ def gradient_reach() -> dict[str, Line]:
         f"convolution, k = {KERNEL}": Convolution(),
         "self-attention": SelfAttention(WIDTH, HEADS),
     }
-    reach = {}
+    reach: dict[str, Line] = {}
     for name, layer in layers.items():
         x_BTD = (0.1 * torch.randn(1, REACH, WIDTH)).requires_grad_()
         (gradient_BTD,) = torch.autograd.grad(layer(x_BTD)[0, -1] @ torch.randn(WIDTH), x_BTD)
@@ -341,8 +341,8 @@ def _report(
     yield markdown_table(["layer", "time(2n) / time(n)"], growth)
     yield "Layers, or steps of one layer, until the last output feels the first input:\n"
     lengths = [f"n = {length:,}" for length, _ in paths["recurrent"]]
-    theory = {"recurrent": "n", "convolution": "n / (k-1)", "dilated": "log_k n", "self-attention": "1"}
-    reach = [[name, theory[name], *(f"{count:,}" for _, count in found)] for name, found in paths.items()]
+    expected = {"recurrent": "n", "convolution": "n / (k-1)", "dilated": "log_k n", "self-attention": "1"}
+    reach = [[name, expected[name], *(f"{count:,}" for _, count in found)] for name, found in paths.items()]
     yield markdown_table(["layer", "theory", *lengths], reach)
     yield "![time, memory, gradients, softmax, deep stacks](anatomy.png)\n"
     yield "Gradient of the last output at the input so many positions before (empty: none reaches it):\n"

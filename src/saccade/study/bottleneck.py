@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -49,6 +50,11 @@ class Grown:
     """Length, and the share of symbols right at the end, teacher forced."""
 
     @property
+    def rising(self) -> list[tuple[float, float]]:
+        """The growth as a logarithmic axis can show it."""
+        return [(seconds, max(1.0, length)) for seconds, length in self.growth]
+
+    @property
     def longest(self) -> int:
         """The last length it mastered."""
         return int(self.growth[-1][1])
@@ -59,9 +65,7 @@ def write_bottleneck(folder: Path, seconds: float, say: Say) -> Path:
     keep_memory()
     found = {}
     for name, table in MODELS.items():
-        found[name] = grow(
-            EncoderDecoderConfig.read(table, where=name), seconds, lambda text, n=name: say(f"{n}: {text}")
-        )  # type: ignore[misc]
+        found[name] = grow(EncoderDecoderConfig.read(table, where=name), seconds, partial(_say_of, say, name))
     draw_panels(
         [
             Panel(
@@ -72,7 +76,7 @@ def write_bottleneck(folder: Path, seconds: float, say: Say) -> Path:
                 (True, False),
             ),
             Panel(
-                "growing", "training seconds", {n: g.growth for n, g in found.items()}, "length mastered", (False, True)
+                "growing", "training seconds", {n: g.rising for n, g in found.items()}, "length mastered", (False, True)
             ),
         ],
         folder / "bottleneck.png",
@@ -127,6 +131,10 @@ def grow(config: EncoderDecoderConfig, seconds: float, say: Say, *, seed: int = 
     ends = [(float(n), accuracy(model, n)) for n in lengths]
     say(f"{mastered} mastered in {steps:,} steps")
     return Grown(sum(w.numel() for w in model.parameters()), steps, growth, ends)
+
+
+def _say_of(say: Say, name: str, text: str) -> None:
+    say(f"{name}: {text}")
 
 
 def backwards(length: int, tokens: int = TOKENS) -> SequenceBatch:

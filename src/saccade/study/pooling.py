@@ -56,9 +56,9 @@ def learn_sharpness(x_N: Tensor, y_N: Tensor, steps: int = 200) -> float:
         found = pool(x_N[:, None, None], keys, values, mask_BS=others)[:, 0, 0]
         loss = ((found - y_N) ** 2).mean()
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
-    return float(pool.score.sharpness.abs())  # type: ignore[operator,union-attr]
+    return float(pool.score.sharpness.detach().abs())  # type: ignore[operator]
 
 
 def _error(x_N: Tensor, y_N: Tensor, sharpness: float) -> float:
