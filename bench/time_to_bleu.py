@@ -53,11 +53,12 @@ def compare_time_to_bleu(settings: Settings) -> Report:
 
 
 def _stored(path: Path, plan: Plan, most: float) -> dict[str, Any] | None:
-    """An earlier run, if it trained in the same way and either reached the goal or tried as long."""
+    """An earlier run, if it trained in the same way and reached the goal, or was decided without it."""
     if not path.exists():
         return None
     run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return run if run["plan"] == asdict(plan) and (run["reached"] or run.get("hopeless") or run["most"] >= most) else None
+    decided = run["reached"] or run.get("hopeless") or run["most"] >= most
+    return run if run["plan"] == asdict(plan) and decided else None
 
 
 def _run(

@@ -26,6 +26,7 @@ from saccade.train.log import Log
 from saccade.train.loop import Outcome, TrainConfig, Work, train
 from saccade.train.objective import Losses, SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
+from saccade.train.parts import Parts
 from saccade.train.schedule import inverse_square_root, linear_to_zero
 
 PAIRS = toy_pairs(lambda source: source[::-1], 120)
@@ -239,23 +240,24 @@ def test_another_seed_gives_other_weights(uninterrupted: Finished, tmp_path: Pat
     assert not torch.equal(weights_of(task.model)["decoder.head.weight"], uninterrupted.weights["decoder.head.weight"])
 
 
-class Trouble:
-    """Makes batches as always, and does something when the n-th is asked for."""
+class Trouble(Sampler):
+    """Gives batches as always, and does something when the n-th is asked for."""
 
     def __init__(self, at: int, what: Callable[[], None]) -> None:
+        super().__init__(*PAIRS.sizes(), budget=SETTINGS.batch_tokens, seed=SETTINGS.seed)
         self.left, self.what = at, what
 
-    def __call__(self, indices: np.ndarray) -> SequenceBatch:
+    def __next__(self) -> np.ndarray:
         self.left -= 1
         if self.left == 0:
             self.what()
-        return PAIRS.batch(indices)
+        return super().__next__()
 
 
 @pytest.mark.parametrize("step", [1, 4, 6, 9])
 def test_interrupted_by_ctrl_c_and_resumed_is_uninterrupted(uninterrupted: Finished, tmp_path: Path, step: int) -> None:
     before = signal.getsignal(signal.SIGINT)
-    stopped = run(replace(work(), batch=Trouble(step, lambda: signal.raise_signal(signal.SIGINT))), tmp_path)
+    stopped = run(replace(work(), sampler=Trouble(step, lambda: signal.raise_signal(signal.SIGINT))), tmp_path)
     assert not stopped.finished
     assert stopped.step == step, "the step under way is finished and saved, none after it begun"
     assert signal.getsignal(signal.SIGINT) is before
@@ -273,7 +275,7 @@ def crash() -> None:
 @pytest.mark.parametrize("step", [2, 7, 12])
 def test_killed_and_resumed_is_uninterrupted(uninterrupted: Finished, tmp_path: Path, step: int) -> None:
     with pytest.raises(RuntimeError, match="power failure"):
-        run(replace(work(), batch=Trouble(step, crash)), tmp_path)
+        run(replace(work(), sampler=Trouble(step, crash)), tmp_path)
     torch.manual_seed(12345)
     task = work()
     assert_ended_as(uninterrupted, tmp_path, task, run(task, tmp_path, resume=True))
@@ -282,7 +284,7 @@ def test_killed_and_resumed_is_uninterrupted(uninterrupted: Finished, tmp_path: 
 def test_interrupted_twice_and_resumed_is_uninterrupted(uninterrupted: Finished, tmp_path: Path) -> None:
     for resume, count in ((False, 5), (True, 2)):
         trouble = Trouble(count, lambda: signal.raise_signal(signal.SIGINT))
-        assert not run(replace(work(), batch=trouble), tmp_path, resume=resume).finished
+        assert not run(replace(work(), sampler=trouble), tmp_path, resume=resume).finished
     task = work()
     assert_ended_as(uninterrupted, tmp_path, task, run(task, tmp_path, resume=True))
 
@@ -293,7 +295,7 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
         signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        run(replace(work(), batch=Trouble(2, twice)), tmp_path)
+        run(replace(work(), sampler=Trouble(2, twice)), tmp_path)
 
 
 @pytest.mark.parametrize("damage", ["weights.safetensors", "training.safetensors", "checkpoint.json", "missing"])
@@ -301,7 +303,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
     uninterrupted: Finished, tmp_path: Path, damage: str
 ) -> None:
     with pytest.raises(RuntimeError):
-        run(replace(work(), batch=Trouble(10, crash)), tmp_path)
+        run(replace(work(), sampler=Trouble(10, crash)), tmp_path)
     newest = checkpoints(tmp_path / "checkpoints")[-1]
     assert newest.name == "step-00000008"
     if damage == "missing":
@@ -401,16 +403,13 @@ def test_gradients_are_clipped_and_rates_scheduled(tmp_path: Path) -> None:
 
 @dataclass(frozen=True)
 class Spoilt(SequenceObjective):
-    """Becomes NaN at its n-th call."""
+    """Becomes NaN where a certain example stands first."""
 
-    calls: list[int] = None
-    at: int = 0
+    first: int = -1
 
     def __call__(self, model: nn.Module, batch: SequenceBatch) -> Losses:
         losses = super().__call__(model, batch)
-        if model.training:
-            self.calls.append(1)
-        if len(self.calls) != self.at:
+        if not model.training or batch.indices[0] != self.first:
             return losses
         return {name: (total * float("nan"), count) for name, (total, count) in losses.items()}
 
@@ -418,13 +417,14 @@ class Spoilt(SequenceObjective):
 def test_a_loss_that_is_not_a_number_stops_and_the_last_checkpoint_is_kept(
     uninterrupted: Finished, tmp_path: Path
 ) -> None:
-    task = replace(work(), objective=Spoilt(SETTINGS.smoothing, calls=[], at=7))
+    seventh = list(zip(range(7), Sampler(*PAIRS.sizes(), budget=64, seed=1), strict=False))[-1][1]
+    task = replace(work(), objective=Spoilt(SETTINGS.smoothing, first=int(seventh[0])))
     with pytest.raises(UserError) as caught:
         run(task, tmp_path)
-    seventh = list(zip(range(7), Sampler(*PAIRS.sizes(), budget=64, seed=1), strict=False))[-1][1]
+    spoilt = Parts(task.model, task.objective).split(seventh)[0]
     message = str(caught.value)
     assert message.startswith("step 7: the loss is nan ")
-    assert f"with {len(seventh)} pairs, the first number {seventh[0]}" in message
+    assert f"with {len(spoilt)} pairs, the first number {seventh[0]}" in message
     assert str(tmp_path) in message
     assert "\n" not in message
     # What is kept is what an untroubled run had at that step, and training can go on from it.
@@ -477,7 +477,7 @@ def test_early_stopping_stops_after_so_many_validations_without_a_better_figure(
 def test_patience_is_remembered_across_an_interruption(tmp_path: Path) -> None:
     config = JUDGED.model_copy(update={"patience": 2})
     stop = Trouble(3, lambda: signal.raise_signal(signal.SIGINT))
-    assert not run(replace(work(config, validate=Figures(1, 5, 4)), batch=stop), tmp_path, config).finished
+    assert not run(replace(work(config, validate=Figures(1, 5, 4)), sampler=stop), tmp_path, config).finished
     assert run(work(config, validate=Figures(4)), tmp_path, config, resume=True).step == 4
 
 

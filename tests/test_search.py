@@ -35,7 +35,7 @@ Wild = Callable[..., EncoderDecoder]
 
 WILD = {
     "transformer": (4, 1.5),
-    "dot": (4, 2.0),
+    "dot": (6, 2.0),
     "scaled dot, fed": (4, 1.5),
     "lstm": (4, 1.0),
     "convolution": (2, 1.2),

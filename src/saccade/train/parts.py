@@ -44,16 +44,15 @@ class Parts:
         """The losses of each batch over `count`, while its gradients are added to those of the weights."""
         seeds = torch.randint(2**62, (len(batches),)).tolist()
         side_by_side = min(self.most, len(batches))
-        threads = max(1, self.threads // side_by_side)
-        torch.set_num_threads(threads)
+        work = self._work(count, max(1, self.threads // side_by_side))
         try:
-            yield from map(self._add, self.pool.map(self._work(count, threads), batches, seeds))
+            yield from map(self._add, self.pool.map(work, batches, seeds))
         finally:
-            torch.set_num_threads(self.threads)
+            torch.set_num_threads(self.threads)  # again for MKL, whose number is one for all
 
     def _work(self, count: int, threads: int) -> Callable[[Any, int], tuple[dict[str, float], Gradients]]:
         def work(batch: Any, seed: int) -> tuple[dict[str, float], Gradients]:
-            torch.set_num_threads(threads)  # of this thread; the other call is for all of MKL
+            torch.set_num_threads(threads)
             with drawn_from(seed):
                 losses = self.objective(self.model, batch)
                 gradients = torch.autograd.grad(losses["loss"][0] / count, self.weights, allow_unused=True)
