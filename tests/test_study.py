@@ -67,8 +67,8 @@ def test_costs_are_measured_for_every_layer() -> None:
 
 def test_gradients_vanish_explode_and_reach() -> None:
     reach = {name: dict(line) for name, line in gradient_reach().items()}
-    assert reach["tanh, |W| = 0.9"][200] < 1e-6 * reach["tanh, |W| = 0.9"][0]
-    assert reach["tanh, |W| = 1.1"][200] > 10 * reach["tanh, |W| = 1.1"][0]
+    assert reach["tanh, W scaled by 0.9"][200] < 1e-6 * reach["tanh, W scaled by 0.9"][0]
+    assert reach["tanh, W scaled by 1.1"][200] > 10 * reach["tanh, W scaled by 1.1"][0]
     assert set(reach[f"convolution, k = {anatomy.KERNEL}"]) == {0.0, 1.0}, "it sees its neighbours only"
     attention = reach["self-attention"]
     assert min(attention.values()) > 1e-3 * max(v for k, v in attention.items() if k > 0)

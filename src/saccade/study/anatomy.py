@@ -162,8 +162,8 @@ def gradient_reach() -> dict[str, Line]:
     """The norm of d(last output)/d(input at t), by how far t lies before the end."""
     torch.manual_seed(0)
     layers: dict[str, Callable[[Tensor], Tensor]] = {
-        "tanh, |W| = 0.9": _tanh_network(0.9),
-        "tanh, |W| = 1.1": _tanh_network(1.1),
+        "tanh, W scaled by 0.9": _tanh_network(0.9),
+        "tanh, W scaled by 1.1": _tanh_network(1.1),
         "GRU": _recurrent(GruCell(WIDTH, WIDTH)),
         "LSTM": _recurrent(LstmCell(WIDTH, WIDTH)),
         f"convolution, k = {KERNEL}": Convolution(),
@@ -197,7 +197,7 @@ def _tanh_network(size: float) -> Callable[[Tensor], Tensor]:
 
 
 def path_lengths() -> dict[str, list[tuple[int, int]]]:
-    """Layers, or steps, until the last output feels the first input, found by following gradients."""
+    """Layers, or steps of one layer, until the last output feels the first input."""
     found: dict[str, list[tuple[int, int]]] = {"recurrent": [], "convolution": [], "dilated": [], "self-attention": []}
     for length in (64, 512, 4096):
         found["recurrent"].append((length, length))
@@ -300,7 +300,8 @@ def _draw(
 ) -> None:
     both = (True, True)
     seconds = {name: [(c.length, c.forward + c.backward) for c in found] for name, found in costs.items()}
-    memory = {name: [(c.length, max(c.peak, 1) / 2**20) for c in found] for name, found in costs.items()}
+    # Below a quarter of a megabyte the system's pages are all that is seen.
+    memory = {name: [(c.length, c.peak / 2**20) for c in found if c.peak > 2**18] for name, found in costs.items()}
     draw_panels(
         [
             Panel("time, forward and backward", "length n", seconds, "seconds", both),

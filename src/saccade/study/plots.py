@@ -45,7 +45,8 @@ def draw_panels(panels: Sequence[Panel], path: Path, columns: int = 3) -> Path:
         axes.set_xlabel(panel.across)
         axes.set_ylabel(panel.up)
         axes.grid(alpha=0.3)
-        axes.legend(fontsize=7)
+        if axes.lines:
+            axes.legend(fontsize=7)
     try:
         figure.savefig(path, dpi=120)
     except OSError as error:
