@@ -21,6 +21,8 @@ class Panel:
     """Of the x and y axis."""
     faint: Mapping[str, Line] | None = None
     """Lines that only guide the eye."""
+    dots: Mapping[str, Line] | None = None
+    """Points that are not joined."""
 
 
 def draw_panels(panels: Sequence[Panel], path: Path, columns: int = 3) -> Path:
@@ -37,6 +39,8 @@ def draw_panels(panels: Sequence[Panel], path: Path, columns: int = 3) -> Path:
         for name, points in (panel.faint or {}).items():
             if points:
                 axes.plot(*zip(*points, strict=True), linestyle=":", linewidth=1, color="#888888", label=name)
+        for name, points in (panel.dots or {}).items():
+            axes.plot(*zip(*points, strict=True), linestyle="", marker=".", color="#555555", label=name)
         if panel.logarithmic[0]:
             axes.set_xscale("log", base=2)
         if panel.logarithmic[1]:

@@ -33,7 +33,8 @@ def write_pooling(folder: Path) -> Path:
         "query",
         {name: _line(at_Q, fit) for name, fit in fits.items()},
         "pooled value",
-        faint={"truth": _line(at_Q, truth(at_Q)), "noisy points": _line(x_N, y_N)},
+        faint={"truth": _line(at_Q, truth(at_Q))},
+        dots={"noisy points": _line(x_N, y_N)},
     )
     errors = Panel(
         "error against the truth, by sharpness",
