@@ -32,6 +32,21 @@ def rows_per_memory(tokens_BT: Tensor, memory: Memory | None) -> int:
     return 1 if memory is None else len(tokens_BT) // len(memory.states_MSD)
 
 
+def memories_kept(rows: Tensor, before: int, memories: int) -> Tensor | None:
+    """Which memories are looked at once `before` rows are reordered to `rows`; None when they stay as they are.
+
+    Beams usually change places within their sentence: then nothing has to be copied.
+    """
+    share = before // memories
+    kept = rows[::share] // share
+    return None if torch.equal(kept, torch.arange(memories, device=kept.device)) else kept
+
+
+def matrix_weights(module: nn.Module) -> int:
+    """Weights that are multiplied with every token."""
+    return sum(weight.numel() for weight in module.parameters() if weight.ndim == 2)
+
+
 class State(Protocol):
     """What a decoder remembers of what it has written, one row per text under way.
 

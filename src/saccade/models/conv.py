@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from saccade.config import Record
 from saccade.errors import UserError
-from saccade.models.contract import Decoder, Encoder, Memory, State, rows_per_memory
+from saccade.models.contract import Decoder, Encoder, Memory, State, matrix_weights, memories_kept, rows_per_memory
 from saccade.nn.attention import attend
 from saccade.nn.conv import GatedConvolution
 from saccade.nn.embed import Embedding
@@ -89,7 +89,7 @@ class ConvEncoder(Encoder):
         return Memory((x + embedded) * HALF, mask_MS)
 
     def flops(self, source: int) -> float:
-        return 2.0 * source * _matrix_weights(self.layers)
+        return 2.0 * source * matrix_weights(self.layers)
 
 
 class ConvLook(nn.Module):
@@ -136,10 +136,8 @@ class ConvState(State):
     def reorder(self, rows: Tensor) -> "ConvState":
         windows = [window.index_select(0, rows) for window in self.windows]
         after = replace(self, windows=windows, lengths_B=self.lengths_B.index_select(0, rows))
-        count = len(self.memory_MSD)
-        share = self.rows // count
-        kept = rows[::share] // share
-        if torch.equal(kept, torch.arange(count, device=kept.device)):
+        kept = memories_kept(rows, self.rows, len(self.memory_MSD))
+        if kept is None:
             return after
         mask_MS = None if self.mask_MS is None else self.mask_MS.index_select(0, kept)
         return replace(after, memory_MSD=self.memory_MSD.index_select(0, kept), mask_MS=mask_MS)
@@ -206,7 +204,7 @@ class ConvDecoder(Decoder):
         return self.logits(features_B1D[:, 0]), after
 
     def flops(self, source: int, target: int) -> float:
-        per_target = _matrix_weights(self.layers) + _matrix_weights(self.cross_attentions) + self.head.weight.numel()
+        per_target = matrix_weights(self.layers) + matrix_weights(self.cross_attentions) + self.head.weight.numel()
         return 2.0 * target * per_target
 
     def _write(self, tokens_BT: Tensor, state: ConvState) -> tuple[Tensor, list[Tensor]]:
@@ -221,7 +219,3 @@ class ConvDecoder(Decoder):
             seen = (seen + look(seen, embedded, state.memory_MSD, mask)) * HALF
             x = (x + seen) * HALF
         return x, inputs
-
-
-def _matrix_weights(module: nn.Module) -> int:
-    return sum(weight.numel() for weight in module.parameters() if weight.ndim == 2)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from saccade.config import Record
 from saccade.errors import UserError
-from saccade.models.contract import Decoder, Encoder, Memory, State, rows_per_memory
+from saccade.models.contract import Decoder, Encoder, Memory, State, matrix_weights, memories_kept, rows_per_memory
 from saccade.nn import watch
 from saccade.nn.attention import Score, attend_unseen, attention
 from saccade.nn.dropout import Dropout
@@ -134,7 +134,7 @@ class RecurrentEncoder(Encoder):
         return Memory(x, mask_MS, torch.cat(last, dim=-1))
 
     def flops(self, source: int) -> float:
-        return 2.0 * source * _matrix_weights(self.layers)
+        return 2.0 * source * matrix_weights(self.layers)
 
 
 @dataclass(frozen=True)
@@ -242,13 +242,8 @@ class RecurrentState(State):
 
     def reorder(self, rows: Tensor) -> "RecurrentState":
         after = self._each(lambda part: part.index_select(0, rows))
-        count = self.seen.summary_MC.shape[0]
-        share = self.rows // count
-        kept = rows[::share] // share
-        # Beams usually change places within their sentence: then the memory stays as it is.
-        if torch.equal(kept, torch.arange(count, device=kept.device)):
-            return after
-        return replace(after, seen=self.seen.reorder(kept))
+        kept = memories_kept(rows, self.rows, len(self.seen.summary_MC))
+        return after if kept is None else replace(after, seen=self.seen.reorder(kept))
 
     def repeat(self, times: int) -> "RecurrentState":
         return self._each(lambda part: part.repeat_interleave(times, dim=0))
@@ -337,7 +332,7 @@ class RecurrentDecoder(Decoder):
 
     def flops(self, source: int, target: int) -> float:
         every_step = [self.layers, self.beside, self.readout, self.cross_attention, self.head]
-        weights = sum(_matrix_weights(module) for module in every_step if module is not None)
+        weights = sum(matrix_weights(module) for module in every_step if module is not None)
         key = getattr(self.cross_attention and self.cross_attention.score, "key", None)
         of_memory = 0 if key is None else key.weight.numel()  # keys are prepared once
         return 2.0 * (source * of_memory + target * (weights - of_memory))
@@ -438,7 +433,3 @@ def _grouped(q_BTH: Tensor, seen: Seen) -> tuple[Tensor, Tensor, Tensor]:
 
 def _lengthen(part_MSX: Tensor, length: int) -> Tensor:
     return nn.functional.pad(part_MSX, (0, 0, 0, length - part_MSX.shape[1]))
-
-
-def _matrix_weights(module: nn.Module) -> int:
-    return sum(weight.numel() for weight in module.parameters() if weight.ndim == 2)

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from saccade.config import Record
-from saccade.models.contract import Decoder, Encoder, Memory, State
+from saccade.models.contract import Decoder, Encoder, Memory, State, matrix_weights, memories_kept
 from saccade.nn.block import Block, Blocks, KeysValues
 from saccade.nn.cache import KeyValueCache, Past
 from saccade.nn.embed import Embedding
@@ -89,7 +89,7 @@ class TransformerEncoder(Encoder):
         return Memory(self.norm(x), mask_MS)
 
     def flops(self, source: int) -> float:
-        return 2.0 * source * _matrix_weights(self.blocks)
+        return 2.0 * source * matrix_weights(self.blocks)
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,8 @@ class TransformerState(State):
         after = replace(self, caches=caches, lengths_B=lengths_B, longest=longest, even=even)
         if not self.memories:
             return after
-        count = self.memories[0][0].shape[0]
-        share = self.rows // count
-        kept = rows[::share] // share
-        # Beams usually change places within their sentence: then the memories stay as they are.
-        if torch.equal(kept, torch.arange(count, device=kept.device)):
+        kept = memories_kept(rows, self.rows, len(self.memories[0][0]))
+        if kept is None:
             return after
         memories = [(k.index_select(0, kept), v.index_select(0, kept)) for k, v in self.memories]
         memory_mask = Keys(self.memory_mask.keys_BS.index_select(0, kept)) if self.memory_mask else None
@@ -202,7 +199,7 @@ class TransformerDecoder(Decoder):
     def flops(self, source: int, target: int) -> float:
         crossing = [block.cross_attention for block in self.blocks if block.cross_attention is not None]
         from_memory = sum(cross.project.weight.numel() for cross in crossing)
-        per_target = _matrix_weights(self.blocks) - from_memory + self.head.weight.numel()
+        per_target = matrix_weights(self.blocks) - from_memory + self.head.weight.numel()
         return 2.0 * (source * from_memory + target * per_target)
 
     def _write(self, tokens_BT: Tensor, state: TransformerState) -> Tensor:
@@ -255,10 +252,6 @@ def _final_norm(config: StackConfig) -> nn.Module:
 
 def _memory_mask(memory: Memory | None) -> Keys | None:
     return Keys(memory.mask_MS) if memory is not None and memory.mask_MS is not None else None
-
-
-def _matrix_weights(module: nn.Module) -> int:
-    return sum(weight.numel() for weight in module.parameters() if weight.ndim == 2)
 
 
 def _join_memories(one: TransformerState, other: TransformerState) -> tuple[list[KeysValues], Keys | None]:
