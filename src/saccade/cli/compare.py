@@ -60,7 +60,7 @@ def compare(
     anatomy:
         Recurrent, convolutional and self-attention layers over growing lengths: time, memory, gradients.
     bottleneck:
-        Copying ever longer sequences through one vector, and with attention; the budget is for each point.
+        Writing ever longer sequences backwards, through one vector and with attention; the budget is for each.
     pooling:
         Averages with weights: kernel regression, and what a query changes. A picture.
     quiet:
