@@ -1,9 +1,10 @@
 /* The inner loops of running a Transformer: narrow matrix products, attention over cached keys, top-k.
 
    Weights are rounded once to integers with one scale per output, activations at every use with one scale
-   per row: a row's result never depends on its neighbours. Sixteen-bit multiply-add (vpmaddwd) does twice
-   the work of a float one per instruction; integers are summed exactly, and turned into floats before they
-   could overflow. Compiled on the machine it runs on, by saccade/native/__init__.py. */
+   per row: a row's result never depends on its neighbours. Sixteen-bit multiply-add (vpmaddwd, or vpdpwssd
+   where there is one) does twice the work of a float one per instruction; integers are summed exactly, and
+   turned into floats before they could overflow. Compiled on the machine it runs on, by
+   saccade/native/__init__.py. */
 
 #include <immintrin.h>
 #include <math.h>
@@ -15,8 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LANES 16        /* outputs of a panel: two vectors of eight sums */
-#define TILE 6          /* rows that share one pass over a panel */
+#define LANES 16        /* outputs of a panel: two vectors of eight sums, or one of sixteen */
+#ifdef __AVX512VNNI__
+#define TILE 12         /* rows that share one pass over a panel: as many as the registers hold */
+#define CHAINS(rows) ((rows) < 4 ? 4 : 1) /* sums side by side for each row: one alone waits four cycles for itself */
+#else
+#define TILE 6
+#define CHAINS(rows) 1
+#endif
 #define LARGEST_INPUT 4095
 #define FLUSH 128       /* pairs summed as integers: 2 * 128 * 2032 * 4095 < 2^31 */
 #define INLINE static inline __attribute__((always_inline))
@@ -111,17 +118,63 @@ static void round_rows(Rounded rounded, const float *x, int rows, int width, int
         round_row(x + (int64_t)r * width, width, rounded.values + (int64_t)r * rounded.width, rounded.scales + r);
 }
 
-INLINE __m256i eight_pairs(const void *panel, int bits, int64_t pair, int half) {
-    if (bits == 16) return _mm256_loadu_si256((const __m256i *)panel + 2 * pair + half);
-    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)panel + 2 * pair + half));
+/* The sums of a row for all outputs of a panel, and what is added to them: the products of two inputs, which stand side
+   by side in `two`, with two weights of every output. */
+#ifdef __AVX512VNNI__
+
+typedef __m512i Sums, Weights;
+
+INLINE Sums no_sums(void) { return _mm512_setzero_si512(); }
+
+INLINE Weights weights_of(const void *panel, int bits, int64_t pair) {
+    if (bits == 16) return _mm512_loadu_si512((const __m512i *)panel + pair);
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)panel + pair));
+}
+
+INLINE void multiply_add(Sums *sums, int32_t two, Weights weights) {
+    *sums = _mm512_dpwssd_epi32(*sums, weights, _mm512_set1_epi32(two));
+}
+
+INLINE Sums both(Sums one, Sums other) { return _mm512_add_epi32(one, other); }
+
+INLINE __m256 half_of(Sums sums, int half) {
+    return _mm256_cvtepi32_ps(half ? _mm512_extracti64x4_epi64(sums, 1) : _mm512_castsi512_si256(sums));
+}
+
+#else
+
+typedef struct { __m256i half[2]; } Sums, Weights;
+
+INLINE Sums no_sums(void) { return (Sums){{_mm256_setzero_si256(), _mm256_setzero_si256()}}; }
+
+INLINE __m256i eight_pairs(const void *panel, int bits, int64_t at) {
+    if (bits == 16) return _mm256_loadu_si256((const __m256i *)panel + at);
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)panel + at));
+}
+
+INLINE Weights weights_of(const void *panel, int bits, int64_t pair) {
+    return (Weights){{eight_pairs(panel, bits, 2 * pair), eight_pairs(panel, bits, 2 * pair + 1)}};
 }
 
 /* As the instructions themselves: left to itself, the compiler loads all rows' inputs first, which pushes the sums
    out of the registers. */
-INLINE void multiply_add(__m256i *sum, __m256i input, __m256i weights) {
-    __m256i product;
-    __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0" : "+x"(*sum), "=&x"(product) : "x"(input), "x"(weights));
+INLINE void multiply_add(Sums *sums, int32_t two, Weights weights) {
+    __m256i input = _mm256_set1_epi32(two);
+    for (int half = 0; half < 2; half++) {
+        __m256i product;
+        __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0"
+                         : "+x"(sums->half[half]), "=&x"(product) : "x"(input), "x"(weights.half[half]));
+    }
 }
+
+INLINE Sums both(Sums one, Sums other) {
+    for (int half = 0; half < 2; half++) one.half[half] = _mm256_add_epi32(one.half[half], other.half[half]);
+    return one;
+}
+
+INLINE __m256 half_of(Sums sums, int half) { return _mm256_cvtepi32_ps(sums.half[half]); }
+
+#endif
 
 static float gelu(float x) { return 0.5f * x * (1 + erff(x * 0.70710678f)); }
 
@@ -171,21 +224,23 @@ INLINE void multiply_tile(const int rows, const int bits, const Tile *tile) {
     for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = _mm256_setzero_ps();
     for (int from = 0; from < tile->pairs; from += FLUSH) {
         int to = from + FLUSH < tile->pairs ? from + FLUSH : tile->pairs;
-        __m256i exact[TILE][2];
-        for (int r = 0; r < rows; r++) exact[r][0] = exact[r][1] = _mm256_setzero_si256();
-        for (int pair = from; pair < to; pair++) {
-            __m256i first = eight_pairs(tile->panel, bits, pair, 0), second = eight_pairs(tile->panel, bits, pair, 1);
-            for (int r = 0; r < rows; r++) {
-                int32_t two;
-                memcpy(&two, tile->x + r * tile->stride + 2 * pair, sizeof two);
-                __m256i input = _mm256_set1_epi32(two);
-                multiply_add(&exact[r][0], input, first);
-                multiply_add(&exact[r][1], input, second);
+        Sums exact[TILE][CHAINS(1)];
+        for (int r = 0; r < rows; r++)
+            for (int c = 0; c < CHAINS(rows); c++) exact[r][c] = no_sums();
+        for (int pair = from; pair < to; pair += CHAINS(rows)) /* pairs come in sixteens */
+            for (int c = 0; c < CHAINS(rows); c++) {
+                Weights weights = weights_of(tile->panel, bits, pair + c);
+                for (int r = 0; r < rows; r++) {
+                    int32_t two;
+                    memcpy(&two, tile->x + r * tile->stride + 2 * (pair + c), sizeof two);
+                    multiply_add(&exact[r][c], two, weights);
+                }
             }
-        }
+        for (int r = 0; r < rows; r++)
+            for (int c = 1; c < CHAINS(rows); c++) exact[r][0] = both(exact[r][0], exact[r][c]);
         for (int r = 0; r < rows; r++)
             for (int half = 0; half < 2; half++)
-                sums[r][half] = _mm256_add_ps(sums[r][half], _mm256_cvtepi32_ps(exact[r][half]));
+                sums[r][half] = _mm256_add_ps(sums[r][half], half_of(exact[r][0], half));
     }
     for (int r = 0; r < rows; r++) finish(tile, r, sums[r][0], sums[r][1]);
 }
@@ -196,7 +251,12 @@ static void multiply(int rows, const Tile *tile) {
         if (tile->layer->bits == 16) multiply_tile(R, 16, tile); \
         else multiply_tile(R, 8, tile); \
         return;
-    switch (rows) { CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) }
+    switch (rows) {
+        CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+#if TILE > 6
+        CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#endif
+    }
 #undef CASE
 }
 
