@@ -12,7 +12,7 @@ from saccade.models.encdec import EncoderDecoder
 from saccade.models.transformer import TransformerDecoder, TransformerEncoder
 from saccade.nn.block import Block
 from saccade.nn.norms import PreNorm
-from saccade.tokens.bpe import BEGIN, END, PAD
+from saccade.tokens.marks import BEGIN, END, PAD
 
 LONGEST = 512
 

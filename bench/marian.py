@@ -2,7 +2,7 @@
 
 import transformers
 
-from saccade.tokens.bpe import BEGIN, END, PAD
+from saccade.tokens.marks import BEGIN, END, PAD
 
 
 def build_marian(

@@ -26,7 +26,8 @@ from saccade.decode.search import SearchConfig
 from saccade.evaluate.metrics import bleu
 from saccade.models.encdec import EncoderDecoder
 from saccade.tasks.translator import Translator
-from saccade.tokens.bpe import PAD, Vocabulary, read_vocabulary
+from saccade.tokens.marks import PAD
+from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 from saccade.train.schedule import SCHEDULES
 
 

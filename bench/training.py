@@ -20,7 +20,7 @@ from bench.settings import Settings
 from saccade.data.batches import Ragged, SequencePairs
 from saccade.data.sampler import Sampler
 from saccade.models.encdec import EncoderDecoder
-from saccade.tokens.bpe import PAD, SPECIALS
+from saccade.tokens.marks import PAD, SPECIALS
 from saccade.train.objective import SequenceObjective
 
 NEEDS = {"saccade": "saccade", "torch": "torch", "marian": "transformers"}

@@ -14,7 +14,7 @@ from saccade.models.contract import Memory
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.transformer import StackConfig
 from saccade.nn.positions import PositionsConfig, SinusoidalConfig
-from saccade.tokens.bpe import END
+from saccade.tokens.marks import END
 
 # The same examples on every machine: a test that fails must fail again for whoever looks into it.
 hypothesis.settings.register_profile("saccade", deadline=None, derandomize=True, max_examples=60)

@@ -16,7 +16,7 @@ from saccade.data.prepared import keep, kept
 from saccade.data.sampler import Sampler, plan_epoch
 from saccade.data.text import data_folders, find, read_lines, read_pairs
 from saccade.errors import UserError
-from saccade.tokens.bpe import BEGIN, END, PAD
+from saccade.tokens.marks import BEGIN, END, PAD
 
 PAIRS = [("this cat", "este gato"), ("ñandú 🙂", "\u2028 other\x0bseparators\x85 stay"), ('"quoted"', "it's")]
 SOURCES, TARGETS = ("".join(side + "\n" for side in sides) for sides in zip(*PAIRS, strict=True))

@@ -20,7 +20,7 @@ from conftest import random_sequences, small_model, toy_pairs
 from saccade.data.batches import Ragged, SequenceBatch, SequencePairs
 from saccade.data.sampler import Sampler
 from saccade.errors import UserError
-from saccade.tokens.bpe import PAD
+from saccade.tokens.marks import PAD
 from saccade.train.checkpoint import average, checkpoints, read_checkpoint, read_weights
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, TrainConfig, Work, train

@@ -19,7 +19,7 @@ from saccade.decode.sample import Draw
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import WrongUse
 from saccade.models.encdec import EncoderDecoder
-from saccade.tokens.bpe import BEGIN, END, PAD
+from saccade.tokens.marks import BEGIN, END, PAD
 
 LIMIT = 12
 

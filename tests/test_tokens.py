@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from saccade.errors import UserError
-from saccade.tokens.bpe import END, SPECIALS, BpeConfig, Vocabulary, read_vocabulary, train_bpe
+from saccade.tokens.marks import END, SPECIALS
+from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 
 SENTENCES = [
     "this cat is very large",
@@ -20,7 +21,7 @@ SENTENCES = [
     "où est la bibliothèque ?",
     "</s> is how some texts end",
 ] * 20
-VOCABULARY = train_bpe(BpeConfig(vocabulary=400), SENTENCES)
+VOCABULARY = train_vocabulary(TokensConfig(vocabulary=400), SENTENCES)
 FILE = VOCABULARY.tokenizer.to_str()
 
 # Lone surrogates are no Unicode text: they cannot be written to a file either.
@@ -96,27 +97,29 @@ def test_a_very_long_run_is_encoded_in_reasonable_time(run: str) -> None:
 
 @pytest.mark.parametrize("size", [300, 320])
 def test_the_vocabulary_has_the_size_asked_for(size: int) -> None:
-    vocabulary = train_bpe(BpeConfig(vocabulary=size, least=1), SENTENCES)
+    vocabulary = train_vocabulary(TokensConfig(vocabulary=size, least=1), SENTENCES)
     assert len(vocabulary) == size
     assert round_trip(vocabulary, "un texto con ñ, 漢字 y 🙂") == "un texto con ñ, 漢字 y 🙂"
 
 
 def test_few_texts_make_fewer_tokens_than_asked_for_but_always_all_bytes() -> None:
-    vocabulary = train_bpe(BpeConfig(vocabulary=5000), ["ab ab ab"])
+    vocabulary = train_vocabulary(TokensConfig(vocabulary=5000), ["ab ab ab"])
     assert 256 + len(SPECIALS) <= len(vocabulary) < 300
     assert round_trip(vocabulary, "ñandú 漢") == "ñandú 漢"
 
 
 def test_a_pair_met_less_often_than_least_is_not_merged() -> None:
     texts = ["often often often often", "rare"]
-    seldom, often = (train_bpe(BpeConfig(vocabulary=1000, least=least), texts) for least in (1, 4))
+    seldom, often = (train_vocabulary(TokensConfig(vocabulary=1000, least=least), texts) for least in (1, 4))
     assert len(seldom.encode(["rare"])[0]) == 1
     assert len(often.encode(["rare"])[0]) == len(" rare")
     assert len(often.encode(["often"])[0]) == 1
 
 
 def test_more_merges_make_shorter_sequences() -> None:
-    lengths = [len(train_bpe(BpeConfig(vocabulary=size), SENTENCES).encode(SENTENCES[:1])[0]) for size in (300, 340)]
+    lengths = [
+        len(train_vocabulary(TokensConfig(vocabulary=size), SENTENCES).encode(SENTENCES[:1])[0]) for size in (300, 340)
+    ]
     assert lengths[1] < lengths[0]
 
 

@@ -12,7 +12,8 @@ import torch
 from saccade.cli.main import main
 from saccade.folder import Storage, write_card, write_folder
 from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
-from saccade.tokens.bpe import SPECIALS, BpeConfig, train_bpe
+from saccade.tokens.marks import SPECIALS
+from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 
 SENTENCES = ["one two three four", "two cats see one dog", "four dogs see three cats", "one cat sees three dogs"]
 STACK = {"layers": 2, "width": 16, "heads": 2, "hidden": 32}
@@ -51,7 +52,7 @@ def ask(*arguments: str | Path, stdin: bytes = b"") -> Said:
 
 def write_tiny_model(path: Path, *, storage: Storage = "float32", seed: int = 0) -> Path:
     """An untrained translation model that writes pieces of the sentences above."""
-    vocabulary = train_bpe(BpeConfig(vocabulary=320), SENTENCES)
+    vocabulary = train_vocabulary(TokensConfig(vocabulary=320), SENTENCES)
     config = EncoderDecoderConfig.read({"encoder": STACK, "decoder": STACK}, where="tiny model")
     torch.manual_seed(seed)
     model = build_encoder_decoder(config, len(vocabulary))

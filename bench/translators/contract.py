@@ -13,7 +13,7 @@ import torch
 
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.transformer import StackConfig
-from saccade.tokens.bpe import END, SPECIALS
+from saccade.tokens.marks import END, SPECIALS
 
 
 @dataclass(frozen=True)

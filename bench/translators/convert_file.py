@@ -8,7 +8,7 @@ from bench.convert import write_ctranslate2
 from saccade.folder import fill, read_folder
 from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
 from saccade.tasks.load import model_path
-from saccade.tokens.bpe import read_vocabulary
+from saccade.tokens.vocabulary import read_vocabulary
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import ctranslate2
 
 from bench.translators.contract import SIZES, TARGET, Sentences, Translate, read_arguments, time_cells
-from saccade.tokens.bpe import SPECIALS
+from saccade.tokens.marks import SPECIALS
 
 
 def words_of(vocabulary: int) -> list[str]:

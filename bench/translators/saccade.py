@@ -9,7 +9,7 @@ from saccade.decode.engine import engine
 from saccade.decode.pack import How
 from saccade.decode.search import SearchConfig, search
 from saccade.models.encdec import EncoderDecoder
-from saccade.tokens.bpe import BEGIN, END, PAD
+from saccade.tokens.marks import BEGIN, END, PAD
 
 
 def forbid_end() -> None:

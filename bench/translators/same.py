@@ -14,7 +14,7 @@ from bench.translators import ctranslate2 as peer
 from bench.translators import saccade as own
 from bench.translators.contract import SIZES, Sentences, build_model, draw_sources, read_arguments
 from saccade.models.encdec import EncoderDecoder
-from saccade.tokens.bpe import BEGIN, END
+from saccade.tokens.marks import BEGIN, END
 
 BATCH = 8
 

@@ -36,7 +36,7 @@ def evaluate(
     model:
         A bundled model's name, or a model folder.
     files:
-        For translation: a TSV of source and target, or two aligned files.
+        For translation: a TSV of source and target, or two aligned files; for a language model: texts.
     data:
         Folder the recipe's data is in; by default $SACCADE_DATA, then ./data.
     beam:
@@ -61,10 +61,8 @@ def evaluate(
     folder = read_folder(model_path(model))
     task = task_named(folder.config["task"])
     pipeline = task.load(folder, how)
-    chosen = list(files) or task.test_files(folder, data_folders(data))
-    case = bool(folder.config.get("lowercase", False)) if lowercase is None else lowercase
-    with progress_bar(f"scoring on {', '.join(file.name for file in chosen)}") as report:
-        scores = task.evaluate(pipeline, chosen, request, lowercase=case, report=report)
+    with progress_bar(f"scoring {folder.path.name}") as report:
+        scores = task.evaluate(pipeline, folder, files, data_folders(data), request, lowercase=lowercase, report=report)
     for score in scores:
         print(json.dumps(vars(score)) if format == "json" else score)
     sys.stdout.flush()

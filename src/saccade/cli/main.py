@@ -12,6 +12,7 @@ from saccade import __version__
 from saccade.cli.answer import look, run, translate
 from saccade.cli.catalog import data, models, show
 from saccade.cli.compare import compare
+from saccade.cli.complete import complete, score
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.train import resume, train
@@ -23,6 +24,7 @@ For example:
 
     saccade translate "this cat is very large"
     saccade translate "this cat is very large" --look attention.png
+    saccade complete "Once upon a time"
     saccade train translation my.en my.es --out my-model
     saccade models
 
@@ -33,7 +35,7 @@ the whole traceback of an error. Results go to stdout, progress to stderr.
 app = App(
     name="saccade", help=HELP, help_format="markdown", version=f"saccade {__version__}", version_flags=["--version"]
 )
-for command in (translate, run, look, train, resume, evaluate, compare, models, show, data, doctor):
+for command in (translate, complete, score, run, look, train, resume, evaluate, compare, models, show, data, doctor):
     app.command(command)
 
 

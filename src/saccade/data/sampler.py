@@ -1,9 +1,24 @@
 """The order in which training examples are met: shuffled, bucketed by length, resumable at the exact next batch."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+
+
+class Batches(Protocol):
+    """What the training loop asks: endless batches of example numbers, and a position that can be kept and restored."""
+
+    def __next__(self) -> np.ndarray: ...
+
+    @property
+    def progress(self) -> float:
+        """Epochs done, as a fraction."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]: ...
+
+    def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
 def plan_epoch(source: np.ndarray, target: np.ndarray, budget: int, seed: int, epoch: int) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ from saccade.decode.choose import best_tokens
 from saccade.decode.filters import forbid
 from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, length_penalty
 from saccade.models.contract import Decoder, Memory
-from saccade.tokens.bpe import END
+from saccade.tokens.marks import END
 
 Choose = Callable[[Tensor, list[int]], tuple[Tensor, Tensor]]
 """Logits [B, V] of the next token, and which input each row belongs to -> log-probabilities [B] and tokens [B]."""

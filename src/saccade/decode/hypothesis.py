@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from saccade.models.contract import Decoder, Memory, State
-from saccade.tokens.bpe import BEGIN, PAD
+from saccade.tokens.marks import BEGIN, PAD
 
 NEVER_WRITTEN = (PAD, BEGIN)
 
@@ -34,13 +34,18 @@ def length_penalty(length: int, alpha: float) -> float:
 def begin(
     decoder: Decoder, memory: Memory | None, prefixes: Sequence[Sequence[int]], rows: int
 ) -> tuple[Tensor, State]:
-    """Write every prefix; the logits [B, V] that follow, and the state, each prefix `rows` times."""
-    lengths_B = torch.tensor([1 + len(prefix) for prefix in prefixes])
+    """Write the begin mark and every prefix; the logits [B, V] that follow, and the state, each prefix `rows` times."""
+    last_BV, state = write_all(decoder, memory, [[BEGIN, *prefix] for prefix in prefixes])
+    return (last_BV, state) if rows == 1 else (last_BV.repeat_interleave(rows, dim=0), state.repeat(rows))
+
+
+def write_all(decoder: Decoder, memory: Memory | None, texts: Sequence[Sequence[int]]) -> tuple[Tensor, State]:
+    """Write texts of any lengths, one per memory; the logits [B, V] of what follows each, and the state."""
+    lengths_B = torch.tensor([len(text) for text in texts])
     longest = int(lengths_B.max())
-    tokens_BT = torch.tensor([[BEGIN, *prefix] + [PAD] * (longest - 1 - len(prefix)) for prefix in prefixes])
-    state = decoder.start(memory, 1 if memory is not None else len(prefixes))
+    tokens_BT = torch.tensor([[*text, *[PAD] * (longest - len(text))] for text in texts])
+    state = decoder.start(memory, 1 if memory is not None else len(texts))
     device = state.device
     tokens_BT, lengths_B = tokens_BT.to(device), lengths_B.to(device)
     logits_BTV, state = decoder.extend(tokens_BT, lengths_B, state)
-    last_BV = logits_BTV[torch.arange(len(prefixes), device=device), lengths_B - 1]
-    return (last_BV, state) if rows == 1 else (last_BV.repeat_interleave(rows, dim=0), state.repeat(rows))
+    return logits_BTV[torch.arange(len(texts), device=device), lengths_B - 1], state

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from saccade import native
 from saccade.decode.pack import PackedLinear
 from saccade.models.contract import Decoder, Encoder, Memory, State
-from saccade.models.transformer import TransformerDecoder, TransformerEncoder
+from saccade.models.transformer import StackDecoder, TransformerEncoder
 from saccade.nn.embed import Embedding
 from saccade.nn.feedforward import FeedForward
 from saccade.nn.norms import PreNorm
@@ -31,10 +31,24 @@ FIRST_STEPS = 16
 FIRST_POSITIONS = 512
 
 
+def can_be_lean(stack: StackDecoder) -> bool:
+    """Whether the kernels know all of its parts; the later turns of GPT run on packed linear layers instead."""
+    return isinstance(stack.norm, nn.LayerNorm | nn.Identity) and all(
+        isinstance(block.feedforward, FeedForward)
+        and block.feedforward.activation in (F.relu, F.gelu)
+        and block.feedforward.widen.bias is not None
+        and isinstance(block.around_self.norm, nn.LayerNorm)
+        and block.self_attention.key_heads == block.self_attention.heads
+        and block.self_attention.rotary is None
+        and block.self_attention.window is None
+        for block in stack.blocks
+    )
+
+
 class LeanStack:
     """The blocks of a stack as the kernels want them; keeps alive what they point to."""
 
-    def __init__(self, plain: TransformerEncoder | TransformerDecoder, bits: int) -> None:
+    def __init__(self, plain: TransformerEncoder | StackDecoder, bits: int) -> None:
         self.library = native.needed()
         self.packed: list[PackedLinear] = []
         first = next(iter(plain.blocks))
@@ -65,7 +79,7 @@ class LeanStack:
         )
         if isinstance(plain.norm, nn.LayerNorm):
             self.stack.last = ctypes.pointer(_norm(plain.norm))
-        if isinstance(plain, TransformerDecoder):
+        if isinstance(plain, StackDecoder):
             self.stack.head = ctypes.pointer(self._linear(plain.head, bits))
         self.kept = (plain, layers)
 
@@ -223,9 +237,9 @@ class LeanState(State):
 
 
 class LeanDecoder(Decoder):
-    """`TransformerDecoder` step by step; its teacher-forced `forward` is the plain one."""
+    """`StackDecoder` step by step; its teacher-forced `forward` is the plain one."""
 
-    def __init__(self, plain: TransformerDecoder, bits: int) -> None:
+    def __init__(self, plain: StackDecoder, bits: int) -> None:
         super().__init__()
         self.plain = plain
         self.head = plain.head

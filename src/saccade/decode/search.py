@@ -8,7 +8,7 @@ from saccade.config import Record
 from saccade.decode.beam import beam
 from saccade.decode.greedy import greedy
 from saccade.decode.hypothesis import Hypothesis
-from saccade.decode.sample import Draw
+from saccade.decode.sample import Draw, Drawing
 from saccade.models.contract import Decoder, Memory
 
 
@@ -44,7 +44,7 @@ def search(
 ) -> list[list[Hypothesis]]:
     """The texts found for every row of the memory, best first; `numbers` are the rows' places in the whole input."""
     if config.temperature is not None:
-        draw = Draw(temperature=config.temperature, seed=config.seed, numbers=numbers)
+        draw = Draw(Drawing(temperature=config.temperature, seed=config.seed), numbers, prefixes)
         texts = greedy(decoder, memory, prefixes=prefixes, limits=limits, alpha=config.alpha, choose=draw)
     elif config.beam == 1:
         texts = greedy(decoder, memory, prefixes=prefixes, limits=limits, alpha=config.alpha)

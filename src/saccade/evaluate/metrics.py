@@ -1,4 +1,4 @@
-"""Scores of translations, by sacrebleu, each with its signature and a bootstrap interval."""
+"""Scores: a figure with its signature and interval; those of translations, by sacrebleu."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +18,12 @@ class Score:
     interval: float | None
     """Half of the 95 % bootstrap interval."""
     signature: str
+    digits: int = 2
+    """Behind the point, when it is printed."""
 
     def __str__(self) -> str:
-        spread = "" if self.interval is None else f" ± {self.interval:.2f}"
-        return f"{self.name} {self.value:.2f}{spread}   {self.signature}"
+        spread = "" if self.interval is None else f" ± {self.interval:.{self.digits}f}"
+        return f"{self.name} {self.value:.{self.digits}f}{spread}   {self.signature}"
 
 
 References = Sequence[Sequence[str]]

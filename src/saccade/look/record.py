@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -37,25 +38,29 @@ class TextLooks:
     decoder: np.ndarray
     """[L, N, T, T]: the target's looks at its own past."""
     layer: int
-    """The cross-attention layer that is drawn unless another is asked for, counted from 1."""
+    """The layer that is drawn unless another is asked for, counted from 1."""
+    drawn: Literal["cross", "decoder"] = "cross"
+    """Which of them a picture shows; a decoder's looks at its past are drawn where there is no source."""
 
     def alignment(self, layer: int | None = None, head: int | None = None) -> Alignment:
-        """Cross-attention between words: one layer, one head or the mean over its heads, both counted from 1.
+        """Attention between words: one layer, one head or the mean over its heads, both counted from 1.
 
         A target word's look is the mean of its pieces'; a source word collects the sum over its pieces.
         """
-        layers, heads = self.cross.shape[:2]
+        weights = self.cross if self.drawn == "cross" else self.decoder
+        layers, heads = weights.shape[:2]
         if layers == 0:
             raise WrongUse("this model has no attention: it hands over one vector, and there is nothing to draw")
         number = _within(self.layer if layer is None else layer, layers, "layer")
         one = None if head is None else _within(head, heads, "head")
-        layer_NTS = self.cross[number - 1]
+        layer_NTS = weights[number - 1]
         weights_TS = layer_NTS.mean(axis=0) if one is None else layer_NTS[one - 1]
         source_groups, target_groups = group_words(self.source), group_words(self.target)
         columns = np.stack([weights_TS[:, group].sum(axis=1) for group in source_groups], axis=1)
         joined = np.stack([columns[group].mean(axis=0) for group in target_groups])
         which = f"mean of {heads} heads" if one is None else f"head {one} of {heads}"
-        title = f"cross-attention, layer {number} of {layers}, {which}"
+        kind = "cross-attention" if self.drawn == "cross" else "self-attention"
+        title = f"{kind}, layer {number} of {layers}, {which}"
         return Alignment(_labels(self.source, source_groups), _labels(self.target, target_groups), joined, title)
 
     def picture(self, path: str | Path, *, layer: int | None = None, head: int | None = None) -> Path:

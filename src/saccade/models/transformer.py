@@ -20,7 +20,7 @@ from saccade.nn.multihead import CrossAttention, SelfAttention
 from saccade.nn.norms import PostNorm, PreNorm
 from saccade.nn.positions import PositionsConfig, SinusoidalConfig
 
-NORMS = {"pre": PreNorm, "post": PostNorm}
+RESIDUALS = {"pre": PreNorm, "post": PostNorm}
 
 
 class StackConfig(Record):
@@ -152,22 +152,24 @@ class TransformerState(State):
         )
 
 
-class TransformerDecoder(Decoder):
-    """Every token looks at itself and its past, then at the memory, if there is one."""
+class StackDecoder(Decoder):
+    """Every token looks at itself and its past, then at the memory, if there is one; the blocks are handed in."""
 
-    def __init__(self, config: StackConfig, embed: Embedding, head: nn.Linear, memory_width: int | None) -> None:
+    def __init__(self, embed: Embedding, blocks: Blocks, norm: nn.Module, head: nn.Linear) -> None:
         super().__init__()
         self.embed = embed
-        self.blocks = build_blocks(config, memory_width)
-        self.norm = _final_norm(config)
+        self.blocks = blocks
+        self.norm = norm
         self.head = head
 
-    def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
+    def features(self, tokens_BT: Tensor, memory: Memory | None = None, only: Mask | None = None) -> Tensor:
+        """`only` restricts further who may look at whom, as where a row holds several documents."""
         x = self.embed(tokens_BT)
         memory_mask = _memory_mask(memory)
         # Padding stands at the end, where no real token looks: causal is all the mask needed.
+        mask = Causal() if only is None else Causal() & only
         for block, keys_values in zip(self.blocks, self._project(memory), strict=True):
-            x = block(x, Causal(), memory=keys_values, memory_mask=memory_mask)
+            x = block(x, mask, memory=keys_values, memory_mask=memory_mask)
         features: Tensor = self.norm(x)
         return features
 
@@ -223,6 +225,13 @@ class TransformerDecoder(Decoder):
         return [cross.keys_values(memory.states_MSD) for cross in crossing]
 
 
+class TransformerDecoder(StackDecoder):
+    """The decoder of "Attention is all you need"."""
+
+    def __init__(self, config: StackConfig, embed: Embedding, head: nn.Linear, memory_width: int | None) -> None:
+        super().__init__(embed, build_blocks(config, memory_width), _final_norm(config), head)
+
+
 def _past(state: TransformerState, count: int) -> Mask | None:
     if state.even and count == 1:
         return None
@@ -232,7 +241,7 @@ def _past(state: TransformerState, count: int) -> Mask | None:
 
 
 def build_blocks(config: StackConfig, memory_width: int | None = None) -> Blocks:
-    residual = partial(NORMS[config.norm], config.width, config.dropout)
+    residual = partial(RESIDUALS[config.norm], config.width, config.dropout)
     blocks = Blocks()
     for _ in range(config.layers):
         cross = CrossAttention(config.width, config.heads, memory_width) if memory_width else None

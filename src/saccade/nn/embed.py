@@ -10,19 +10,29 @@ from saccade.nn.positions import PositionsConfig, build_positions
 
 
 class Embedding(nn.Module):
-    """Token vectors, scaled by √d (Vaswani et al. 2017, 3.4), with positions added or concatenated."""
+    """Token vectors with positions added or concatenated.
+
+    They begin small and are scaled by √d (Vaswani et al. 2017, 3.4), or, not `scaled`, are as GPT-2's begin.
+    """
 
     def __init__(
-        self, vocabulary: int, width: int, positions: PositionsConfig, *, concatenate: bool, dropout: float
+        self,
+        vocabulary: int,
+        width: int,
+        positions: PositionsConfig,
+        *,
+        concatenate: bool = False,
+        dropout: float,
+        scaled: bool = True,
     ) -> None:
         super().__init__()
         # Concatenated, half of the channels say what and half say where.
         part = width // 2 if concatenate and positions.kind != "none" else width
         self.tokens = nn.Embedding(vocabulary, part)
-        nn.init.normal_(self.tokens.weight, std=part**-0.5)
+        nn.init.normal_(self.tokens.weight, std=part**-0.5 if scaled else 0.02)
         self.positions = build_positions(positions, width - part or width)
         self.concatenate = concatenate
-        self.scale = math.sqrt(part)
+        self.scale = math.sqrt(part) if scaled else 1.0
         self.dropout = Dropout(dropout)
 
     def forward(self, tokens_BT: Tensor, start: int | Tensor = 0, last: int | None = None) -> Tensor:

@@ -1,22 +1,38 @@
-"""The position-wise feed-forward network (Vaswani et al. 2017, 3.3)."""
+"""The position-wise feed-forward network (Vaswani et al. 2017, 3.3), plain or gated."""
 
 from collections.abc import Callable
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu, "silu": F.silu}
 
 
 class FeedForward(nn.Module):
     """W2 f(W1 x): the same small MLP at every position."""
 
-    def __init__(self, width: int, hidden: int, activation: str = "relu") -> None:
+    def __init__(self, width: int, hidden: int, activation: str = "relu", *, bias: bool = True) -> None:
         super().__init__()
-        self.widen = nn.Linear(width, hidden)
+        self.widen = nn.Linear(width, hidden, bias=bias)
         self.activation = ACTIVATIONS[activation]
-        self.narrow = nn.Linear(hidden, width)
+        self.narrow = nn.Linear(hidden, width, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         result: Tensor = self.narrow(self.activation(self.widen(x)))
+        return result
+
+
+class GatedFeedForward(nn.Module):
+    """W2 (f(Wg x) * W1 x): one half of the widened vector lets the other through (Shazeer 2020)."""
+
+    def __init__(self, width: int, hidden: int, activation: str = "silu", *, bias: bool = True) -> None:
+        super().__init__()
+        # Gate and value in one matrix: one large product is faster than two.
+        self.widen = nn.Linear(width, 2 * hidden, bias=bias)
+        self.activation = ACTIVATIONS[activation]
+        self.narrow = nn.Linear(hidden, width, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, value = self.widen(x).chunk(2, dim=-1)
+        result: Tensor = self.narrow(self.activation(gate) * value)
         return result

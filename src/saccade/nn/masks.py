@@ -47,6 +47,34 @@ class Causal(Mask):
 
 
 @dataclass(frozen=True)
+class Band(Mask):
+    """A query may look at `width` keys: its own position and those just before it; the first query stands at `start`.
+
+    It says nothing about keys after the query: join it with `Causal` where there are any.
+    """
+
+    width: int
+    start: int | Tensor = 0
+    """One number, or one per row."""
+
+    def allowed(self, queries: int, keys: int) -> Tensor:
+        device = None if isinstance(self.start, int) else self.start.device
+        query_T1 = torch.arange(queries, device=device)[:, None]
+        at = query_T1 + (self.start if isinstance(self.start, int) else self.start[:, None, None, None])
+        return torch.arange(keys, device=device) > at - self.width
+
+
+@dataclass(frozen=True)
+class Documents(Mask):
+    """In a row that holds several documents, each keeps to itself: numbers_BT says whose each position is."""
+
+    numbers_BT: Tensor
+
+    def allowed(self, queries: int, keys: int) -> Tensor:
+        return self.numbers_BT[:, None, :, None] == self.numbers_BT[:, None, None, :]
+
+
+@dataclass(frozen=True)
 class Both(Mask):
     """What both masks allow."""
 

@@ -4,23 +4,52 @@ from torch import Tensor, nn
 
 from saccade.nn.attention import attend
 from saccade.nn.cache import Past
-from saccade.nn.masks import Mask
+from saccade.nn.masks import Band, Mask
+from saccade.nn.rotary import Rotary
 
 
 class SelfAttention(nn.Module):
-    """One query per input: a sequence looks at itself, or at its own past in a cache."""
+    """One query per input: a sequence looks at itself, or at its own past in a cache.
 
-    def __init__(self, width: int, heads: int) -> None:
+    `key_heads`: several query heads share one head of keys and values, so that the cache is smaller (Ainslie et al.
+    2023). `rotary` turns queries and keys by their position. `window`: nobody looks further back than so many
+    positions, its own counted (the locally banded layers of GPT-3; Child et al. 2019).
+    """
+
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        *,
+        key_heads: int | None = None,
+        rotary: Rotary | None = None,
+        window: int | None = None,
+        bias: bool = True,
+    ) -> None:
         super().__init__()
         self.heads = _check(width, heads)
+        self.key_heads = heads if key_heads is None else key_heads
+        if heads % self.key_heads:
+            raise ValueError(f"{heads} heads cannot share {self.key_heads} heads of keys and values evenly")
+        self.rotary, self.window = rotary, window
         # One matrix for queries, keys and values: one large product is faster than three.
-        self.project = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
+        self.sizes = [part * (width // heads) for part in (heads, self.key_heads, self.key_heads)]
+        self.project = nn.Linear(width, sum(self.sizes), bias=bias)
+        self.out = nn.Linear(width, width, bias=bias)
 
     def forward(self, x_BTD: Tensor, mask: Mask | None = None, past: Past | None = None) -> Tensor:
-        q, k, v = (_split(part, self.heads) for part in self.project(x_BTD).chunk(3, dim=-1))
+        q, k, v = self.project(x_BTD).split(self.sizes, dim=-1)
+        q, k, v = _split(q, self.heads), _split(k, self.key_heads), _split(v, self.key_heads)
+        start = 0 if past is None else past.start
+        if self.rotary is not None:
+            q, k = self.rotary(q, start), self.rotary(k, start)
         if past is not None:
             k, v = past.append(k, v)
+        if self.key_heads < self.heads:
+            k, v = (part.repeat_interleave(self.heads // self.key_heads, dim=1) for part in (k, v))
+        if self.window is not None and k.shape[2] > self.window:
+            band = Band(self.window, start)
+            mask = band if mask is None else mask & band
         out: Tensor = self.out(_merge(attend(self, q, k, v, mask=mask)))
         return out
 

@@ -1,18 +1,25 @@
-"""Where the norm stands in a residual connection: before the sub-layer or after the sum."""
+"""Where the norm stands in a residual connection: before the sub-layer or after the sum. Which norm is passed in."""
 
 from collections.abc import Callable
+from functools import partial
 
 from torch import Tensor, nn
 
 from saccade.nn.dropout import Dropout
 
+Norm = Callable[[int], nn.Module]
+"""A width -> a norm of vectors that wide."""
+
+NORMS: dict[str, Norm] = {"layer": nn.LayerNorm, "rms": partial(nn.RMSNorm, eps=1e-5)}
+"""rms leaves the mean alone and has no bias (Zhang & Sennrich 2019)."""
+
 
 class PostNorm(nn.Module):
     """norm(x + dropout(f(x))): as in the paper (Vaswani et al. 2017, 3.1 and 5.4). Deep stacks need warm-up."""
 
-    def __init__(self, width: int, dropout: float) -> None:
+    def __init__(self, width: int, dropout: float, norm: Norm = nn.LayerNorm) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(width)
+        self.norm = norm(width)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:

@@ -22,7 +22,7 @@ from saccade.look.record import Alignment
 from saccade.study.plots import Panel, draw_panels, markdown_table
 from saccade.tasks.contract import Recipe, Request, Task
 from saccade.tasks.load import task_named
-from saccade.tasks.translation import by_source
+from saccade.tasks.translation import TranslationTask, by_source
 from saccade.train.optim import build_optimizer
 from saccade.train.parts import Parts
 
@@ -129,6 +129,8 @@ class Result:
 def measure(entry: Entry, run: Path, folders: Sequence[Path], sentence: str) -> Result:
     folder = read_folder(run)
     task = task_named(folder.config["task"])
+    if not isinstance(task, TranslationTask):
+        raise WrongUse(f"{entry.name}: recipes for translation can be compared, not for {task.name}")
     pipeline = task.load(folder)
     sources, references = by_source(read_pairs(task.test_files(folder, folders)))
     pipeline.answer(sources[:64], Request())  # first calls pack weights and start threads

@@ -50,6 +50,13 @@ class Request:
     """What the answer must begin with."""
     temperature: float | None = None
     seed: int | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    repetition: float | None = None
+    stop: tuple[str, ...] = ()
+    """Strings that end the answer; they are not part of it."""
+    max_tokens: int | None = None
+    """The longest answer, where the input does not decide it."""
 
 
 Report = Callable[[int, int], None]
@@ -123,12 +130,16 @@ class Task(Protocol):
         """The model ready to answer; `how` its weights are packed, by default the fastest near-lossless way."""
         ...
 
-    def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
-        """The test part the model's recipe names."""
-        ...
-
     def evaluate(
-        self, pipeline: Any, files: Sequence[Path], request: Request, *, lowercase: bool, report: Report = unreported
+        self,
+        pipeline: Any,
+        folder: ModelFolder,
+        files: Sequence[Path],
+        folders: Sequence[Path],
+        request: Request,
+        *,
+        lowercase: bool | None = None,
+        report: Report = unreported,
     ) -> list[Score]:
-        """The figures of a model on held-out files."""
+        """The figures of a model on held-out files, or, where none are given, on the test part its recipe names."""
         ...

@@ -1,4 +1,4 @@
-"""How large a model a number of sentence pairs can feed, for people who bring only files."""
+"""How large a model a number of sentence pairs, or a text, can feed, for people who bring only files."""
 
 from dataclasses import dataclass
 
@@ -24,3 +24,25 @@ def sizes_for(pairs: int) -> Sizes:
     if pairs < 50_000:
         return Sizes(layers=3, width=192, vocabulary=4_000, dropout=0.2, steps=pairs * 20 // 200)
     return Sizes(layers=3, width=256, vocabulary=8_000, dropout=0.1, steps=min(20_000, pairs * 10 // 200))
+
+
+@dataclass(frozen=True)
+class LanguageSizes:
+    """A language model and how long to train it."""
+
+    layers: int
+    width: int
+    vocabulary: int
+    """0: bytes."""
+    dropout: float
+    steps: int
+
+
+def language_sizes_for(characters: int) -> LanguageSizes:
+    """A short text has too few words to learn any: bytes, much dropout. A step sees 4,096 tokens."""
+    if characters < 3_000_000:
+        steps = min(5_000, max(200, characters * 20 // 4096))
+        return LanguageSizes(layers=4, width=192, vocabulary=0, dropout=0.2, steps=steps)
+    vocabulary = 4_000 if characters < 30_000_000 else 8_000
+    steps = min(20_000, characters // 4 * 8 // 4096)
+    return LanguageSizes(layers=6, width=256, vocabulary=vocabulary, dropout=0.1, steps=steps)

@@ -31,6 +31,15 @@ TASKS = {
             help="Translate sentences.",
             longest_text=5_000,
             files="a TSV of source and target, or two files whose lines translate each other",
-        )
+        ),
+        TaskRow(
+            name="language",
+            verb="complete",
+            home="saccade.tasks.language:LanguageTask",
+            model="stories",
+            help="Go on with a text.",
+            longest_text=1_000_000,
+            files="one or more texts",
+        ),
     ]
 }

@@ -27,7 +27,7 @@ from saccade.tasks.contract import Recipe, Report, Request, unreported
 from saccade.tasks.sizes import sizes_for
 from saccade.tasks.table import TASKS
 from saccade.tasks.translator import Translator
-from saccade.tokens.bpe import BpeConfig, Vocabulary, read_vocabulary, train_bpe
+from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig
@@ -55,7 +55,7 @@ class PairsConfig(Record):
 class TranslationRecipe(Recipe):
     task: Literal["translation"] = "translation"
     data: PairsConfig
-    tokens: BpeConfig = BpeConfig()
+    tokens: TokensConfig = TokensConfig()
     model: EncoderDecoderConfig = EncoderDecoderConfig()
     search: SearchConfig = SearchConfig()
     storage: Storage = "float16"
@@ -97,7 +97,7 @@ class TranslationTask:
         recipe = TranslationRecipe(
             name=out.name,
             data=PairsConfig(**{part: [str((out / f"{part}.tsv").resolve())] for part in parts}),
-            tokens=BpeConfig(vocabulary=sizes.vocabulary),
+            tokens=TokensConfig(vocabulary=sizes.vocabulary),
             model=EncoderDecoderConfig(encoder=stack, decoder=stack),
             train=TrainConfig(
                 steps=sizes.steps,
@@ -130,7 +130,7 @@ class TranslationTask:
         if resume and path.exists():
             vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path)
         else:
-            vocabulary = train_bpe(recipe.tokens, (text for pair in training for text in pair))
+            vocabulary = train_vocabulary(recipe.tokens, (text for pair in training for text in pair))
             vocabulary.save(path)
         if arrays is None:
             arrays = keep(out / "prepared", _encode(vocabulary, training, recipe.data.longest))
@@ -184,8 +184,7 @@ class TranslationTask:
         folder = read_folder(out)
         scores = []
         if recipe.data.test:
-            files = self.test_files(folder, folders)
-            scores = self.evaluate(self.load(folder), files, Request(), lowercase=recipe.lowercase, report=report)
+            scores = self.evaluate(self.load(folder), folder, [], folders, Request(), report=report)
         write_card(out, card(recipe, work.model, outcome, scores))
         return scores
 
@@ -211,14 +210,17 @@ class TranslationTask:
     def evaluate(
         self,
         pipeline: Translator,
+        folder: ModelFolder,
         files: Sequence[Path],
+        folders: Sequence[Path],
         request: Request,
         *,
-        lowercase: bool,
+        lowercase: bool | None = None,
         report: Report = unreported,
     ) -> list[Score]:
-        """BLEU and chrF with all references of a source together."""
-        sources, references = by_source(read_pairs(files))
+        """BLEU and chrF with all references of a source together, and by default with the case the recipe minds."""
+        sources, references = by_source(read_pairs(files or self.test_files(folder, folders)))
+        lowercase = bool(folder.config.get("lowercase", False)) if lowercase is None else lowercase
         outputs = []
         for answer in pipeline.answer(sources, request, report=report):
             if isinstance(answer, UserError):

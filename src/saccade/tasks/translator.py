@@ -20,7 +20,8 @@ from saccade.look.record import END_LABEL, TextLooks
 from saccade.models.encdec import EncoderDecoder
 from saccade.nn.watch import watch
 from saccade.tasks.contract import Report, Request, unreported
-from saccade.tokens.bpe import BEGIN, Vocabulary
+from saccade.tokens.marks import BEGIN
+from saccade.tokens.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)

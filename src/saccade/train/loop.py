@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import nn, optim
 
 from saccade.config import Record
-from saccade.data.sampler import Sampler
+from saccade.data.sampler import Batches
 from saccade.errors import UserError
 from saccade.train.allocator import keep_memory
 from saccade.train.checkpoint import (
@@ -73,7 +73,7 @@ class Work:
 
     model: nn.Module
     objective: Objective
-    sampler: Sampler
+    sampler: Batches
     batch: Callable[[np.ndarray], Any]
     """Example numbers -> batch."""
     validate: Callable[[nn.Module], dict[str, float]]

@@ -6,8 +6,10 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from saccade.data.batches import SequenceBatch
+from saccade.data.stream import LanguageBatch
 from saccade.models.encdec import EncoderDecoder
-from saccade.tokens.bpe import PAD
+from saccade.models.gpt import LanguageModel
+from saccade.tokens.marks import PAD
 from saccade.train.loss import cross_entropy
 
 Losses = dict[str, tuple[Tensor, int]]
@@ -49,8 +51,31 @@ class SequenceObjective:
         real_BT = batch.labels_BT != PAD
         memory = model.read(batch.source_BS, batch.source_mask_BS)
         features_BTD = model.decoder.features(batch.target_BT, memory)
-        # Padding never reaches the output layer, the widest of all.
-        features, labels = features_BTD[real_BT], batch.labels_BT[real_BT]
-        loss, nll = cross_entropy(features, model.decoder.head, labels, self.smoothing)
-        count = labels.shape[0]
-        return {"loss": (loss, count), "nll": (nll, count)} if self.smoothing else {"loss": (loss, count)}
+        return _losses(features_BTD[real_BT], model.decoder.head, batch.labels_BT[real_BT], self.smoothing)
+
+
+@dataclass(frozen=True)
+class LanguageObjective:
+    """Cross-entropy of each token given those before it in its window."""
+
+    smoothing: float = 0.0
+
+    def count(self, batch: LanguageBatch) -> int:
+        return int((batch.labels_BT != PAD).sum())
+
+    def flops(self, model: nn.Module, batch: LanguageBatch) -> float:
+        assert isinstance(model, LanguageModel)
+        return 3 * model.flops(self.count(batch))
+
+    def __call__(self, model: nn.Module, batch: LanguageBatch) -> Losses:
+        assert isinstance(model, LanguageModel)
+        real_BT = batch.labels_BT != PAD
+        features_BTD = model.features(batch.tokens_BT, batch.documents_BT)
+        return _losses(features_BTD[real_BT], model.decoder.head, batch.labels_BT[real_BT], self.smoothing)
+
+
+def _losses(features_ND: Tensor, head: nn.Linear, labels_N: Tensor, smoothing: float) -> Losses:
+    """Of real positions only: padding never reaches the output layer, the widest of all."""
+    loss, nll = cross_entropy(features_ND, head, labels_N, smoothing)
+    count = labels_N.shape[0]
+    return {"loss": (loss, count), "nll": (nll, count)} if smoothing else {"loss": (loss, count)}

@@ -1,0 +1,282 @@
+"""Commands that ask a language model: complete, score."""
+
+import json
+import random
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from saccade.cli.reading import checked
+from saccade.errors import UserError, WrongUse
+from saccade.tasks.table import TASKS
+
+if TYPE_CHECKING:
+    from saccade.decode.pack import How
+    from saccade.tasks.completer import Completer
+    from saccade.tasks.contract import Request
+
+ROW = TASKS["language"]
+MOST_TOKENS = 100_000
+MOST_COMPLETIONS = 1000
+
+
+def complete(
+    *prompts: str,
+    model: str = ROW.model,
+    max_tokens: int = 200,
+    temperature: float = 0.8,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    repetition: float = 1.0,
+    stop: Annotated[list[str], Parameter(negative="")] = [],  # noqa: B006
+    seed: int | None = None,
+    n: int = 1,
+    stream: bool = True,
+    echo: bool = True,
+    format: Literal["text", "json"] = "text",
+    look: Annotated[Path | None, Parameter(show_default=False)] = None,
+    layer: int | None = None,
+    head: int | None = None,
+    exact: Annotated[bool, Parameter(negative="")] = False,
+    int8: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """Go on with a text: each argument is a prompt, or, without arguments, all of standard input is one.
+
+    For example:
+
+        saccade complete "Once upon a time"
+        saccade complete "ROMEO:" --model shakespeare --max-tokens 300 --seed 1
+        saccade complete "Once upon a time" --n 3 --temperature 1 --top-p 0.9
+        saccade complete "Lily saw a" --temperature 0 --format json
+        cat prompt.txt | saccade complete --stop "##"
+
+    Parameters
+    ----------
+    prompts:
+        Beginnings to go on with.
+    model:
+        A bundled model's name, or a model folder.
+    max_tokens:
+        The longest completion, in tokens.
+    temperature:
+        Below 1 bolder towards the likely, above 1 more varied; 0 always takes the likeliest token.
+    top_k:
+        Draw from so many likeliest tokens only.
+    top_p:
+        Draw from the fewest tokens that hold this share of the probability.
+    repetition:
+        Above 1: what was there before becomes less likely.
+    stop:
+        A string that ends the completion, and is not part of it. May be repeated.
+    seed:
+        Same seed, same text; without it every run draws anew.
+    n:
+        Completions of each prompt.
+    stream:
+        Show the text as it is written.
+    echo:
+        Print the prompt before its completion.
+    format:
+        json: one object a line, for machines.
+    look:
+        Draw where the model looked: FILE.png or FILE.svg, or in the terminal when no file follows.
+    layer:
+        Layer to draw, counted from 1.
+    head:
+        Head to draw, counted from 1; by default the mean of all heads.
+    exact:
+        Plain fp32 arithmetic instead of the fastest near-lossless one (see saccade doctor).
+    int8:
+        The smallest weights: faster on large models, and now and then another word.
+    """
+    _check(max_tokens, temperature, n, stop)
+    how = _how(exact=exact, int8=int8)
+    if look is not None and (n > 1 or len(prompts) > 1):
+        raise WrongUse("--look draws one text: give one prompt, and leave out --n")
+    if look is not None and str(look) != "-":
+        from saccade.look.picture import check_suffix
+
+        check_suffix(look)
+    given = _texts(prompts)
+    from saccade.decode.sample import Drawing
+    from saccade.tasks.contract import Request
+    from saccade.tasks.load import load
+
+    seed = random.SystemRandom().randrange(2**32) if seed is None else seed
+    if not 0 <= seed < 2**40:
+        raise WrongUse(f"--seed must be between 0 and {2**40 - 1}, not {seed}")
+    request = Request(
+        temperature=temperature or None,
+        seed=seed,
+        top_k=top_k,
+        top_p=top_p,
+        repetition=repetition,
+        stop=tuple(stop),
+        max_tokens=max_tokens,
+    )
+    Drawing(request.temperature, top_k, top_p, repetition)  # wrong numbers are said before anything is loaded
+    completer = _language_model(load(model, how), model)
+    for prompt in given:
+        if notice := completer.slides(prompt, request):
+            print(f"saccade: {notice}", file=sys.stderr)
+    if format == "text" and stream and n == 1 and look is None:
+        for number, prompt in enumerate(given):
+            _stream(completer, prompt, request, number, echo=echo, last=number == len(given) - 1)
+        return 0
+    return _all(completer, given, request, n, echo=echo, format=format, look=(look, layer, head))
+
+
+def score(
+    *texts: str,
+    model: str = ROW.model,
+    format: Literal["text", "json"] = "text",
+) -> int:
+    """How likely a language model finds each piece of a text: each argument is one, or all of standard input.
+
+    On a terminal surprising pieces are red and expected ones green; json gives the natural log-probabilities.
+
+    For example:
+
+        saccade score "Once upon a time there was a little girl."
+        saccade score "ROMEO: my lord" --model shakespeare --format json
+        saccade score < essay.txt
+
+    Parameters
+    ----------
+    texts:
+        What to score.
+    model:
+        A bundled model's name, or a model folder.
+    format:
+        json: one object a line, for machines.
+    """
+    given = _texts(texts)
+    if any(not text for text in given):
+        raise UserError("an empty text has no pieces to score")
+    from saccade.tasks.load import load
+
+    completer = _language_model(load(model, "exact"), model)
+    for text in given:
+        pieces, logprobs = completer.surprises(text)
+        known = [logprob for logprob in logprobs if logprob is not None]
+        if format == "json":
+            tokens = [
+                {"text": piece, "logprob": None if logprob is None else round(logprob, 5)}
+                for piece, logprob in zip(pieces, logprobs, strict=True)
+            ]
+            print(json.dumps({"text": text, "logprob": round(sum(known), 5), "tokens": tokens}, ensure_ascii=False))
+        else:
+            _colour(pieces, logprobs)
+    return 0
+
+
+def _check(max_tokens: int, temperature: float, n: int, stop: list[str]) -> None:
+    """Before anything is loaded."""
+    if not 1 <= max_tokens <= MOST_TOKENS:
+        raise WrongUse(f"--max-tokens must be between 1 and {MOST_TOKENS:,}, not {max_tokens}")
+    if not 0 <= temperature <= 1000:
+        raise WrongUse(f"--temperature must be between 0 and 1000, not {temperature}")
+    if not 1 <= n <= MOST_COMPLETIONS:
+        raise WrongUse(f"--n must be between 1 and {MOST_COMPLETIONS:,}, not {n}")
+    if "" in stop:
+        raise WrongUse("--stop needs a string that is not empty")
+
+
+def _how(*, exact: bool, int8: bool) -> "How | None":
+    if exact and int8:
+        raise WrongUse("--exact and --int8 exclude each other")
+    return "exact" if exact else "int8" if int8 else None
+
+
+def _texts(given: tuple[str, ...]) -> list[str]:
+    """The arguments, or all of standard input as one text, its last line end left out."""
+    if given:
+        return list(checked(given, ROW.longest_text))
+    if sys.stdin.isatty():
+        print("saccade: reading standard input as one text; Ctrl-D ends it", file=sys.stderr)
+    content = sys.stdin.buffer.read(4 * ROW.longest_text + 1)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"standard input is not UTF-8 (byte 0x{content[error.start]:02x} at byte {error.start + 1:,})"
+        ) from None
+    return list(checked([text.removesuffix("\n").removesuffix("\r")], ROW.longest_text))
+
+
+def _language_model(pipeline: object, model: str) -> "Completer":
+    from saccade.tasks.completer import Completer
+
+    if not isinstance(pipeline, Completer):
+        raise WrongUse(f"{model} is no language model: saccade models tells what each is for")
+    return pipeline
+
+
+def _stream(completer: "Completer", prompt: str, request: "Request", number: int, *, echo: bool, last: bool) -> None:
+    if echo:
+        print(prompt, end="", flush=True)
+    try:
+        for piece in completer.stream(prompt, request, number):
+            print(piece, end="", flush=True)
+    finally:
+        # Whatever stops it, the line it stands on is ended.
+        print("" if last else "\n", flush=True)
+
+
+def _all(
+    completer: "Completer",
+    prompts: list[str],
+    request: "Request",
+    n: int,
+    *,
+    echo: bool,
+    format: str,
+    look: tuple[Path | None, int | None, int | None],
+) -> int:
+    """Every completion of every prompt; a prompt's k-th draws the same whatever others there are."""
+    asked = [prompt for prompt in prompts for _ in range(n)]
+    numbers = [place + (copy << 20) for place in range(len(prompts)) for copy in range(n)]
+    failed = False
+    for place, answer in enumerate(completer.answer(asked, request, numbers=numbers)):
+        if isinstance(answer, UserError):
+            failed = True
+            print(f"saccade: prompt {place // n + 1}: {answer}", file=sys.stderr)
+            continue
+        if format == "json":
+            print(json.dumps(answer.record() | {"seed": request.seed}, ensure_ascii=False))
+        else:
+            print((answer.prompt if echo else "") + answer.text, end="\n\n" if place < len(asked) - 1 else "\n")
+        file, layer, head = look
+        if file is not None and str(file) != "-":
+            answer.looks.picture(file, layer=layer, head=head)
+            print(f"saccade: drew {file}", file=sys.stderr)
+        elif file is not None:
+            from rich.console import Console
+
+            from saccade.look.picture import draw_in_terminal
+
+            draw_in_terminal(answer.looks.alignment(layer, head), Console(highlight=False))
+    sys.stdout.flush()
+    return 1 if failed else 0
+
+
+def _colour(pieces: list[str], logprobs: list[float | None]) -> None:
+    """Green for what the model expected, through yellow, to red for what it did not."""
+    from rich.console import Console
+    from rich.text import Text
+
+    line = Text()
+    for piece, logprob in zip(pieces, logprobs, strict=True):
+        if logprob is None:
+            line.append(piece)
+            continue
+        share = min(1.0, -logprob / 8.0)
+        red, green = int(60 + 195 * min(1.0, 2 * share)), int(60 + 140 * min(1.0, 2 - 2 * share))
+        line.append(piece, style=f"rgb({red},{green},70)")
+    known = [logprob for logprob in logprobs if logprob is not None]
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(line)
+    mean = sum(known) / max(1, len(known))
+    console.print(f"log-probability {sum(known):.2f} over {len(known)} tokens, {mean:.3f} each", style="dim")

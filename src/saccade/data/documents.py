@@ -1,0 +1,81 @@
+"""Documents from text files: where one ends and the next begins."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from saccade.config import Record
+from saccade.data.text import find, read_lines
+from saccade.errors import UserError
+
+
+class TextFile(Record):
+    """A file, plain or gzip, and what a document is in it."""
+
+    file: str
+    """Its name in the data folder, or a whole path."""
+    documents: Literal["whole", "lines", "separated", "column", "conllu"] = "whole"
+    """whole: the file is one; lines: each line; separated: up to a line that is the separator; column: each cell of a
+    TSV's column; conllu: the sentences from one `# newdoc` to the next."""
+    separator: str = "<|endoftext|>"
+    """For separated: the line between two documents."""
+    column: int = Field(1, ge=1, le=1000)
+    """For column: which, counted from 1."""
+
+
+def read_documents(files: Sequence[TextFile], folders: Sequence[Path]) -> list[str]:
+    """All documents of the files, in order; those without text are left out, and a text that recurs is kept once."""
+    found: dict[str, None] = {}
+    for file in files:
+        path = find(file.file, folders)
+        before = len(found)
+        found |= {text: None for text in _documents(file, path) if text.strip()}
+        if len(found) == before:
+            raise UserError(f"{path}: no text in it that is not already there")
+    return list(found)
+
+
+def _documents(file: TextFile, path: Path) -> Iterator[str]:
+    match file.documents:
+        case "whole":
+            yield "".join(line + "\n" for line in read_lines(path))
+        case "lines":
+            yield from read_lines(path)
+        case "separated":
+            yield from _separated(file.separator, path)
+        case "column":
+            yield from _column(file.column, path)
+        case "conllu":
+            yield from _conllu(path)
+
+
+def _separated(separator: str, path: Path) -> Iterator[str]:
+    lines: list[str] = []
+    for line in read_lines(path):
+        if line.strip() == separator:
+            yield "\n".join(lines).strip()
+            lines = []
+        else:
+            lines.append(line)
+    yield "\n".join(lines).strip()
+
+
+def _column(column: int, path: Path) -> Iterator[str]:
+    for number, line in enumerate(read_lines(path), 1):
+        cells = line.split("\t")
+        if line.strip() and len(cells) < column:
+            raise UserError(f"{path}, line {number}: {len(cells)} columns, but column {column} was asked for")
+        yield cells[column - 1] if line.strip() else ""
+
+
+def _conllu(path: Path) -> Iterator[str]:
+    sentences: list[str] = []
+    for line in read_lines(path):
+        if line.startswith("# newdoc") and sentences:
+            yield " ".join(sentences)
+            sentences = []
+        elif line.startswith("# text = "):
+            sentences.append(line.removeprefix("# text = "))
+    yield " ".join(sentences)

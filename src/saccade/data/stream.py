@@ -1,0 +1,128 @@
+"""Documents one after the other as one long row of ids, and windows of it as batches.
+
+Where documents are marked, each begins with <s>, and what follows its last token is </s>. A text that is one document
+has no marks: a window of it may begin anywhere.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from saccade.errors import UserError
+from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.tokens.vocabulary import Vocabulary
+
+LINES_AT_ONCE = 64
+
+
+@dataclass(frozen=True)
+class LanguageBatch:
+    """Windows: what is read, and what should come next."""
+
+    tokens_BT: Tensor
+    labels_BT: Tensor
+    """PAD past the end of the text."""
+    documents_BT: Tensor | None
+    """Whose each position is, where a row holds several documents that keep to themselves."""
+    starts: np.ndarray
+    """Where in the stream the windows begin."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A row of ids; in a marked one the last id is the <s> of a document that does not come."""
+
+    tokens: np.ndarray
+    apart: bool = True
+    """Documents keep to themselves: none looks into its neighbour."""
+
+    def __len__(self) -> int:
+        """How many tokens are predicted."""
+        return len(self.tokens) - 1
+
+    def batch(self, starts: np.ndarray, length: int) -> LanguageBatch:
+        """The windows of `length` tokens that begin at `starts`; shorter ones at the end are padded."""
+        rows = np.full((len(starts), length + 1), PAD, dtype=np.int64)
+        for row, start in zip(rows, starts, strict=True):
+            window = self.tokens[start : start + length + 1]
+            row[: len(window)] = window
+        tokens, labels = rows[:, :-1], np.where(rows[:, 1:] == BEGIN, END, rows[:, 1:])
+        # Past the end of the text nothing is read: the last id only closes it.
+        documents = None
+        if self.apart and (tokens[:, 1:] == BEGIN).any():
+            documents = torch.from_numpy(np.cumsum(tokens == BEGIN, axis=1))
+        return LanguageBatch(torch.from_numpy(tokens.copy()), torch.from_numpy(labels), documents, starts)
+
+    def windows(self, length: int, stride: int, rows: int) -> Iterator[tuple[LanguageBatch, np.ndarray]]:
+        """Batches that together predict every token once, and which positions of each row count: the last `stride`
+        of a window, or all of the first one's, so that with stride < length each token has a longer past."""
+        starts = [0, *range(stride, len(self) - (length - stride), stride)] if len(self) else []
+        for first in range(0, len(starts), rows):
+            part = np.array(starts[first : first + rows])
+            counts = np.ones((len(part), length), dtype=bool)
+            counts[part > 0, : length - stride] = False
+            yield self.batch(part, length), counts
+
+
+class Windows:
+    """Endless batches of window starts, every token once an epoch; its whole state is which batch comes next.
+
+    Each epoch cuts the stream at other places, so that no token is always the first of its window.
+    """
+
+    def __init__(self, stream: Stream, *, length: int, rows: int, seed: int) -> None:
+        if len(stream) < 1:
+            raise UserError("the training text is shorter than two tokens")
+        self.tokens, self.length, self.rows, self.seed = len(stream), length, rows, seed
+        self.epoch, self.next = 0, 0
+        self.starts = self._plan()
+
+    def __next__(self) -> np.ndarray:
+        if self.next >= len(self.starts):
+            self.epoch, self.next = self.epoch + 1, 0
+            self.starts = self._plan()
+        self.next += self.rows
+        return self.starts[self.next - self.rows : self.next]
+
+    @property
+    def progress(self) -> float:
+        """Epochs done, as a fraction."""
+        return self.epoch + min(1.0, self.next / len(self.starts))
+
+    @property
+    def batches(self) -> int:
+        """In an epoch."""
+        return -(-len(self.starts) // self.rows)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"epoch": self.epoch, "next": self.next}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.epoch, self.next = int(state["epoch"]), int(state["next"])
+        self.starts = self._plan()
+
+    def _plan(self) -> np.ndarray:
+        random = np.random.default_rng([self.seed, self.epoch])
+        whole = max(1, self.tokens // self.length - 1)
+        first = int(random.integers(max(0, self.tokens - whole * self.length) + 1))
+        return random.permutation(first + self.length * np.arange(whole))
+
+
+def encode_documents(vocabulary: Vocabulary, documents: Sequence[str], *, marked: bool) -> np.ndarray:
+    """The stream of ids of the documents; a long one is encoded some lines at a time."""
+    kind = np.uint16 if len(vocabulary) <= 2**16 else np.uint32
+    parts: list[np.ndarray] = []
+    for document in documents:
+        if marked:
+            parts.append(np.array([BEGIN], dtype=kind))
+        parts += [np.array(ids, dtype=kind) for ids in vocabulary.encode(_pieces(document))]
+    return np.concatenate([*parts, np.array([BEGIN] if marked else [], dtype=kind)])
+
+
+def _pieces(document: str) -> list[str]:
+    lines = document.splitlines(keepends=True)
+    return ["".join(lines[i : i + LINES_AT_ONCE]) for i in range(0, len(lines), LINES_AT_ONCE)] or [""]

@@ -1,0 +1,64 @@
+"""Writing on from a text, token by token, past the end of the model's context if need be."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from saccade.decode.filters import forbid
+from saccade.decode.greedy import Choose
+from saccade.decode.hypothesis import NEVER_WRITTEN, write_all
+from saccade.models.contract import Decoder
+
+
+@dataclass(frozen=True)
+class Written:
+    """One token of one text."""
+
+    text: int
+    """Which of the texts."""
+    token: int
+    logprob: float
+
+
+def write_on(
+    decoder: Decoder, texts: Sequence[Sequence[int]], *, context: int, choose: Choose, over: set[int]
+) -> Iterator[list[Written]]:
+    """The next token of every text, again and again; a text that the caller puts into `over` leaves.
+
+    A text that fills the context goes on with its second half as all the model remembers. When that happens is
+    decided by the text's own length, never by its neighbours'.
+    """
+    windows = [list(text[-_kept(len(text), context) :]) for text in texts]
+    active = [i for i in range(len(texts)) if i not in over]
+    state, tokens_B = None, torch.empty(0)
+    while active:
+        if state is None:
+            logits_BV, state = write_all(decoder, None, [windows[i] for i in active])
+        else:
+            logits_BV, state = decoder.step(tokens_B, state)
+        logprobs_B, tokens_B = choose(forbid(logits_BV, NEVER_WRITTEN), active)
+        written = [
+            Written(i, token, logprob)
+            for i, token, logprob in zip(active, tokens_B.tolist(), logprobs_B.tolist(), strict=True)
+        ]
+        yield written
+        going = [row for row, one in enumerate(written) if one.text not in over]
+        full = False
+        for row in going:
+            window = windows[active[row]]
+            window.append(written[row].token)
+            if len(window) > context:
+                del window[: -_kept(len(window), context)]
+                full = True
+        if full:
+            state = None
+        elif going and len(going) < len(active):
+            rows = torch.tensor(going, device=tokens_B.device)
+            state, tokens_B = state.reorder(rows), tokens_B[rows]
+        active = [active[row] for row in going]
+
+
+def _kept(length: int, context: int) -> int:
+    """How many of a text's last tokens are remembered: all that fit, or, when they do not, half a context."""
+    return length if length <= context else max(1, context // 2)

@@ -1,0 +1,43 @@
+"""Rotary positions: queries and keys are turned by their place, so that a score knows only how far apart they are."""
+
+from typing import Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from saccade.config import Record
+
+
+class RotaryConfig(Record):
+    kind: Literal["rotary"] = "rotary"
+    base: float = Field(10_000.0, gt=1)
+    """The slowest pair of channels turns about once in 2π x base positions."""
+    layout: Literal["interleaved", "halves"] = "interleaved"
+    """interleaved: channels 2i and 2i+1 turn together, as in the paper; halves: i and i + H/2."""
+
+
+class Rotary(nn.Module):
+    """Pair i of the channels at position p is turned by the angle p · base^(-2i/H) (Su et al. 2021, 3.2)."""
+
+    rates: Tensor
+
+    def __init__(self, head_width: int, base: float = 10_000.0, layout: str = "interleaved") -> None:
+        super().__init__()
+        if head_width % 2:
+            raise ValueError(f"rotary positions turn pairs of channels: heads need an even width, not {head_width}")
+        self.layout = layout
+        rates = base ** (-torch.arange(0, head_width, 2, dtype=torch.float64) / head_width)
+        self.register_buffer("rates", rates.float(), persistent=False)
+
+    def forward(self, x_BNTH: Tensor, start: int | Tensor = 0) -> Tensor:
+        """`start` is the position of the first token: one number, or one per row."""
+        at_T = torch.arange(x_BNTH.shape[2], device=x_BNTH.device)
+        at = at_T + start if isinstance(start, int) else (at_T + start[:, None])[:, None]
+        angles = at.unsqueeze(-1) * self.rates
+        cos, sin = angles.cos(), angles.sin()
+        if self.layout == "halves":
+            one, other = x_BNTH.chunk(2, dim=-1)
+            return torch.cat([one * cos - other * sin, one * sin + other * cos], dim=-1)
+        one, other = x_BNTH[..., ::2], x_BNTH[..., 1::2]
+        return torch.stack([one * cos - other * sin, one * sin + other * cos], dim=-1).flatten(-2)

@@ -1,0 +1,270 @@
+"""A loaded language model: a beginning in, how it goes on out, at once or as it is written."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, overload
+
+import numpy as np
+import torch
+
+from saccade.data.stream import Stream
+from saccade.decode.continuous import write_on
+from saccade.decode.engine import fast_decoder
+from saccade.decode.measure import fastest
+from saccade.decode.pack import How
+from saccade.decode.sample import Draw, Drawing
+from saccade.errors import UserError, WrongUse
+from saccade.look.record import END_LABEL, TextLooks
+from saccade.models.gpt import LanguageModel
+from saccade.nn.watch import watch
+from saccade.tasks.contract import Report, Request, unreported
+from saccade.tokens.marks import BEGIN, END
+from saccade.tokens.vocabulary import Vocabulary
+
+UNFINISHED = "\ufffd"
+"""What the first bytes of a character look like while the others are not there yet."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A beginning, and how the model went on."""
+
+    prompt: str
+    text: str
+    """What was written, without the prompt."""
+    logprob: float
+    """Natural log of its probability under the model, whatever was filtered when it was drawn."""
+    ended: str
+    """end: the model ended it; stop: a stop string; length: the limit."""
+    prompt_ids: list[int]
+    ids: list[int]
+    completer: "Completer" = field(repr=False)
+
+    @property
+    def score(self) -> float:
+        return self.logprob
+
+    @property
+    def best(self) -> list["Completion"]:
+        return [self]
+
+    @cached_property
+    def looks(self) -> TextLooks:
+        return self.completer.look(self)
+
+    def record(self) -> dict[str, Any]:
+        return {
+            "prompt": self.prompt,
+            "text": self.text,
+            "logprob": round(self.logprob, 5),
+            "tokens": len(self.ids),
+            "ended": self.ended,
+        }
+
+
+@dataclass
+class _Text:
+    """One text under way."""
+
+    number: int
+    ids: list[int] = field(default_factory=list)
+    logprob: float = 0.0
+    ended: str = ""
+    shown: int = 0
+    """Characters already given away."""
+
+
+class Completer:
+    """Completes: `completer("Once upon a time")`, or a list of beginnings."""
+
+    rows_at_once = 32
+    default_tokens = 200
+
+    def __init__(self, model: LanguageModel, vocabulary: Vocabulary, *, marked: bool, how: How | None = None) -> None:
+        """`marked`: the model knows documents, which begin with <s> and end with </s>."""
+        self.model = model.eval()
+        self.decoder = fast_decoder(model.decoder, how or fastest())
+        self.vocabulary = vocabulary
+        self.marked = marked
+        self.context = model.context
+
+    @property
+    def parameters(self) -> int:
+        return sum(weight.numel() for weight in self.model.parameters())
+
+    @overload
+    def __call__(self, prompts: str, **options: Any) -> Completion: ...
+
+    @overload
+    def __call__(self, prompts: Sequence[str], **options: Any) -> list[Completion]: ...
+
+    def __call__(self, prompts: str | Sequence[str], **options: Any) -> Completion | list[Completion]:
+        """A beginning in, a completion out; a list in, a list out. Options are the fields of `Request`."""
+        answers = []
+        for answer in self.answer([prompts] if isinstance(prompts, str) else prompts, Request(**options)):
+            if isinstance(answer, UserError):
+                raise answer
+            answers.append(answer)
+        return answers[0] if isinstance(prompts, str) else answers
+
+    def answer(
+        self,
+        texts: Sequence[str],
+        request: Request,
+        *,
+        numbers: Sequence[int] | None = None,
+        report: Report = unreported,
+    ) -> list[Completion | UserError]:
+        places = list(range(len(texts))) if numbers is None else list(numbers)
+        answers: list[Completion | UserError] = []
+        for first in range(0, len(texts), self.rows_at_once):
+            part = slice(first, first + self.rows_at_once)
+            answers += self._complete(texts[part], places[part], request)
+            report(len(answers), len(texts))
+        return answers
+
+    def stream(self, prompt: str, request: Request, number: int = 0) -> Iterator[str]:
+        """The completion of one prompt, piece by piece as it is written; the generator returns it whole."""
+        text = _Text(number)
+        for written in self._write([self.begin(prompt)], [text], request):
+            if written:
+                yield from filter(None, [self._news(text, request)])
+        yield from filter(None, [self._news(text, request)])
+
+    def begin(self, prompt: str) -> list[int]:
+        """The ids of a prompt as the model reads it."""
+        ids = self.vocabulary.encode([prompt])[0] if prompt else []
+        if self.marked:
+            return [BEGIN, *ids]
+        # A model without marks has to read something before it can write: the end of a line before this one.
+        return ids or self.vocabulary.encode(["\n"])[0]
+
+    def slides(self, prompt: str, request: Request) -> str | None:
+        """What to tell somebody whose prompt does not fit, or will not with what is to be written."""
+        length, most = len(self.begin(prompt)), request.max_tokens or self.default_tokens
+        if length > self.context:
+            return f"the prompt has {length:,} tokens; the model reads the last {max(1, self.context // 2):,} of them"
+        if length + most > self.context:
+            return (
+                f"{length:,} + {most:,} tokens are more than the model's context of {self.context:,}; "
+                f"past it, it remembers the last {max(1, self.context // 2):,} and goes on"
+            )
+        return None
+
+    def _complete(self, prompts: Sequence[str], places: list[int], request: Request) -> list[Completion | UserError]:
+        answers: list[Completion | UserError] = []
+        rows: dict[int, list[int]] = {}
+        for row, prompt in enumerate(prompts):
+            try:
+                rows[row] = self.begin(prompt)
+                answers.append(UserError("not answered"))
+            except UserError as error:
+                answers.append(error)
+        texts = [_Text(places[row]) for row in rows]
+        if texts:
+            for _ in self._write(list(rows.values()), texts, request):
+                pass
+        for (row, ids), text in zip(rows.items(), texts, strict=True):
+            whole = _cut(self.vocabulary.decode(text.ids), request.stop)[0]
+            answers[row] = Completion(prompts[row], whole, text.logprob, text.ended, ids, text.ids, self)
+        return answers
+
+    def _write(self, rows: list[list[int]], texts: list[_Text], request: Request) -> Iterator[bool]:
+        """Write all texts to their ends, a token of each at a time."""
+        drawing = Drawing(
+            temperature=request.temperature,
+            top_k=request.top_k,
+            top_p=request.top_p,
+            repetition=1.0 if request.repetition is None else request.repetition,
+            seed=request.seed or 0,
+        )
+        most = self.default_tokens if request.max_tokens is None else request.max_tokens
+        if most < 1:
+            raise WrongUse(f"at least 1 token must be written, not {most}")
+        draw = Draw(drawing, [text.number for text in texts], rows)
+        over: set[int] = set()
+        with torch.inference_mode():
+            for written in write_on(self.decoder, rows, context=self.context, choose=draw, over=over):
+                for one in written:
+                    text = texts[one.text]
+                    text.logprob += one.logprob
+                    if one.token == END:
+                        text.ended = "end"
+                    else:
+                        text.ids.append(one.token)
+                        text.ended = self._ended(text, request.stop, most)
+                    if text.ended:
+                        over.add(one.text)
+                yield True
+
+    def _ended(self, text: _Text, stop: tuple[str, ...], most: int) -> str:
+        if stop:
+            # A stop string ends at the newest token: only the last tokens need to be read again.
+            reach = max(len(s.encode()) for s in stop) + 8
+            if _cut(self.vocabulary.decode(text.ids[-reach:]), stop)[1]:
+                return "stop"
+        return "length" if len(text.ids) >= most else ""
+
+    def _news(self, text: _Text, request: Request) -> str:
+        """What can be shown and was not: half a character, or what may become a stop string, waits."""
+        whole, stopped = _cut(self.vocabulary.decode(text.ids), request.stop)
+        if not text.ended and not stopped:
+            whole = whole.rstrip(UNFINISHED)
+            held = max((_overlap(whole, stop) for stop in request.stop), default=0)
+            whole = whole[: len(whole) - held]
+        news = whole[text.shown :]
+        text.shown = max(text.shown, len(whole))
+        return news
+
+    def surprises(self, text: str) -> tuple[list[str], list[float | None]]:
+        """Every piece of a text and the natural log of its probability given what stands before it; None where nothing
+        does.
+
+        Longer than the context, the text is read in windows that overlap by half, so that each piece has a past.
+        """
+        ids = self.begin(text)
+        if self.marked:
+            pieces, start = self.vocabulary.pieces(ids[1:]), 0
+        else:
+            # Nothing stands before the first token of such a text: it cannot be predicted.
+            pieces, start = self.vocabulary.pieces(ids), 1
+        logprobs: list[float | None] = [None] * start
+        stride = max(1, self.context // 2)
+        with torch.inference_mode():
+            for batch, counts in Stream(np.array(ids)).windows(self.context, stride, rows=8):
+                logits_BTV = self.model(batch.tokens_BT).log_softmax(dim=-1)
+                found_BT = logits_BTV.gather(2, batch.labels_BT[:, :, None])[:, :, 0]
+                logprobs += found_BT[(batch.labels_BT > END) & torch.from_numpy(counts)].tolist()
+        return pieces, logprobs
+
+    def look(self, completion: Completion) -> TextLooks:
+        """Every look of a completion, heard in one pass over it and its prompt, as far back as the context goes."""
+        ids = [*completion.prompt_ids, *completion.ids][-self.context :]
+        with torch.inference_mode(), watch(self.model) as looks:
+            self.model(torch.tensor([ids]))
+        weights = looks.decoder[:, 0].numpy()
+        pieces = [
+            ("(begin)" if i == BEGIN else piece) for i, piece in zip(ids, self.vocabulary.pieces(ids), strict=True)
+        ]
+        return TextLooks(
+            source=pieces,
+            # The look from position t decides the token that comes next, so rows are labelled with that token.
+            target=[*pieces[1:], END_LABEL],
+            cross=np.zeros((0, 1, 1, 1)),
+            encoder=np.zeros((0, 1, 1, 1)),
+            decoder=weights,
+            layer=max(1, (weights.shape[0] + 1) // 2),
+            drawn="decoder",
+        )
+
+
+def _cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
+    """The text up to the first stop string in it, and whether there was one."""
+    places = [place for stop in stops if (place := text.find(stop)) >= 0]
+    return (text[: min(places)], True) if places else (text, False)
+
+
+def _overlap(text: str, stop: str) -> int:
+    """How many of the text's last characters may be the beginning of the stop string."""
+    return next((size for size in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:size])), 0)

@@ -1,0 +1,261 @@
+"""Language modelling: text in, a model that goes on with a text out."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field, model_validator
+from torch import nn
+
+from saccade.config import Record
+from saccade.data.documents import TextFile, read_documents
+from saccade.data.prepared import keep, kept
+from saccade.data.prompts import read_words
+from saccade.data.stream import Stream, Windows, encode_documents
+from saccade.decode.pack import How
+from saccade.errors import UserError, WrongUse
+from saccade.evaluate.language import surprise
+from saccade.evaluate.metrics import Score
+from saccade.folder import ModelFolder, Storage, fill, insist_on_room, read_folder, write_card, write_folder
+from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
+from saccade.tasks.card import card
+from saccade.tasks.completer import Completer
+from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.prompting import PromptsConfig, accuracies, held_out_pages, training_pages
+from saccade.tasks.sizes import language_sizes_for
+from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+from saccade.train.loop import Outcome, TrainConfig, Work
+from saccade.train.objective import LanguageObjective
+from saccade.train.optim import AdamConfig
+
+
+class FilesConfig(Record):
+    """Where the text is."""
+
+    kind: Literal["files"] = "files"
+    train: list[TextFile] = Field(min_length=1)
+    """What is trained on."""
+    valid: list[TextFile] = Field(default_factory=list)
+    """Decides what is kept; never trained on."""
+    hold: float = Field(0.0, ge=0, lt=1)
+    """Instead of `valid`: this share of the text, its end, is held out."""
+    apart: bool = True
+    """Documents that share a window do not look at each other."""
+
+    @model_validator(mode="after")
+    def _something_is_held_out(self) -> "FilesConfig":
+        if bool(self.valid) == (self.hold > 0):
+            raise ValueError("give either data.valid or data.hold, the share of the text that is held out")
+        return self
+
+
+class LanguageRecipe(Recipe):
+    task: Literal["language"] = "language"
+    data: Annotated[FilesConfig | PromptsConfig, Field(discriminator="kind")]
+    tokens: TokensConfig = TokensConfig(vocabulary=4000)
+    model: GptConfig = GptConfig()
+    storage: Storage = "float16"
+    """How the trained weights are stored."""
+
+
+class LanguageTask:
+    """What the commands know of language modelling."""
+
+    name = "language"
+    recipe = LanguageRecipe
+
+    def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[LanguageRecipe, list[str]]:
+        """Hold the end of the text out, and take a model as large as the text can feed."""
+        texts = [TextFile(file=str(file.resolve())) for file in files]
+        size = sum(len(text) for text in read_documents(texts, []))
+        sizes = language_sizes_for(size)
+        recipe = LanguageRecipe(
+            name=out.name,
+            data=FilesConfig(train=texts, hold=0.1),
+            tokens=TokensConfig(vocabulary=sizes.vocabulary) if sizes.vocabulary else TokensConfig(kind="bytes"),
+            model=GptConfig(
+                layers=sizes.layers,
+                width=sizes.width,
+                heads=sizes.width // 64,
+                hidden=4 * sizes.width,
+                dropout=sizes.dropout,
+                context=256,
+            ),
+            train=TrainConfig(
+                steps=sizes.steps,
+                batch_tokens=4096,
+                warmup=max(1, sizes.steps // 20),
+                validate_every=max(1, sizes.steps // 20),
+                patience=5,
+                smoothing=0.0,
+                judge="-loss",
+                adam=AdamConfig(rate=1.5e-3, decay=0.1),
+            ),
+        )
+        units = f"a vocabulary of at most {sizes.vocabulary:,}" if sizes.vocabulary else "bytes"
+        told = [
+            f"{size:,} characters; the last tenth is held out",
+            f"model: {sizes.layers} layers, {sizes.width} wide, dropout {sizes.dropout}; {units}; "
+            f"at most {sizes.steps:,} steps",
+        ]
+        return recipe, told
+
+    def prepare(
+        self, recipe: LanguageRecipe, folders: Sequence[Path], out: Path, *, resume: bool
+    ) -> tuple[Work, list[str]]:
+        path = out / "tokenizer.json"
+        arrays = kept(out / "prepared") if resume and path.exists() else None
+        marked = _marked(recipe.data)
+        if arrays is None:
+            training, held = _texts(recipe, folders)
+            vocabulary = train_vocabulary(recipe.tokens, training, spaced=False)
+            vocabulary.save(path)
+            arrays = keep(
+                out / "prepared",
+                {
+                    "train": encode_documents(vocabulary, training, marked=marked),
+                    "valid": encode_documents(vocabulary, held, marked=marked),
+                    "valid_bytes": np.array(sum(len(text.encode()) for text in held)),
+                },
+            )
+        else:
+            vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path, spaced=False)
+        torch.manual_seed(recipe.train.seed)
+        model = build_gpt(recipe.model, len(vocabulary))
+        apart = not isinstance(recipe.data, FilesConfig) or recipe.data.apart
+        stream, valid = (Stream(arrays[part], apart) for part in ("train", "valid"))
+        context = recipe.model.context
+        rows = max(1, recipe.train.batch_tokens // context)
+        sampler = Windows(stream, length=context, rows=rows, seed=recipe.train.seed)
+        work = Work(
+            model=model,
+            objective=LanguageObjective(recipe.train.smoothing),
+            sampler=sampler,
+            batch=lambda starts: stream.batch(starts, context),
+            validate=_Validation(recipe, vocabulary, valid, int(arrays["valid_bytes"]), folders),
+            describe=lambda starts: _describe(starts, stream, context, vocabulary),
+        )
+        epochs = recipe.train.steps * recipe.train.accumulate / sampler.batches
+        told = [
+            f"{len(stream):,} training tokens, {len(valid):,} held out",
+            f"vocabulary {len(vocabulary):,}, {sum(w.numel() for w in model.parameters()):,} parameters, "
+            f"{recipe.train.steps:,} steps of {rows} x {context} tokens = {epochs:.1f} epochs",
+        ]
+        return work, told
+
+    def finish(
+        self,
+        recipe: LanguageRecipe,
+        work: Work,
+        outcome: Outcome,
+        folders: Sequence[Path],
+        out: Path,
+        report: Report = unreported,
+    ) -> list[Score]:
+        """Store the model, then score what was stored: rounding included."""
+        config = {
+            "task": self.name,
+            "name": recipe.name,
+            "model": recipe.model.table(),
+            "data": recipe.data.table(),
+            "marked": _marked(recipe.data),
+        }
+        tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
+        write_folder(out, config, work.model, tokenizer, storage=recipe.storage)
+        folder = read_folder(out)
+        scores = self.evaluate(self.load(folder), folder, [], folders, Request(), report=report)
+        write_card(out, card(recipe, work.model, outcome, scores))
+        return scores
+
+    def load(self, folder: ModelFolder, how: How | None = None) -> Completer:
+        where = str(folder.path / "config.json")
+        config = GptConfig.read(folder.config["model"], where=where)
+        vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
+        insist_on_room(folder, config.least_weights)
+        model = build_gpt(config, len(vocabulary))
+        fill(model, folder)
+        marked = folder.config.get("marked")
+        if not isinstance(marked, bool):
+            raise UserError(f"{where}: marked is {marked!r}, not true or false")
+        return Completer(model, vocabulary, marked=marked, how=how)
+
+    def evaluate(
+        self,
+        pipeline: Completer,
+        folder: ModelFolder,
+        files: Sequence[Path],
+        folders: Sequence[Path],
+        request: Request,
+        *,
+        lowercase: bool | None = None,
+        report: Report = unreported,
+    ) -> list[Score]:
+        """Loss, perplexity and bits per byte of texts; accuracy against the number of examples for a prompts model."""
+        data = folder.config.get("data", {})
+        if not files and isinstance(data, dict) and data.get("kind") == "prompts":
+            settings = PromptsConfig.read(data, where=str(folder.path / "config.json"))
+            return accuracies(pipeline, settings, read_words(folders), report)
+        if files:
+            texts = read_documents([TextFile(file=str(file.resolve())) for file in files], [])
+        else:
+            if not data:
+                raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
+            texts = _split(FilesConfig.read(data, where=str(folder.path / "config.json")), folders)[1]
+        tokens = encode_documents(pipeline.vocabulary, texts, marked=pipeline.marked)
+        return surprise(pipeline.model, Stream(tokens)).scores(sum(len(text.encode()) for text in texts))
+
+
+class _Validation:
+    """Loss on the held-out text; for prompts, how many questions are answered right too."""
+
+    def __init__(
+        self, recipe: LanguageRecipe, vocabulary: Vocabulary, valid: Stream, text_bytes: int, folders: Sequence[Path]
+    ) -> None:
+        self.recipe, self.vocabulary, self.valid, self.text_bytes = recipe, vocabulary, valid, text_bytes
+        self.words = read_words(folders) if isinstance(recipe.data, PromptsConfig) else None
+
+    def __call__(self, model: nn.Module) -> dict[str, float]:
+        assert isinstance(model, LanguageModel)
+        found = surprise(model, self.valid)
+        scores = {"loss": found.loss, "bits_per_byte": found.nats / math.log(2) / self.text_bytes}
+        if isinstance(self.recipe.data, PromptsConfig) and self.words is not None:
+            completer = Completer(model, self.vocabulary, marked=True, how="exact")
+            quick = self.recipe.data.model_copy(update={"questions": 12})
+            right = accuracies(completer, quick, self.words, examples=(4,))
+            scores["accuracy"] = right[-1].value
+        return scores
+
+
+def _marked(data: FilesConfig | PromptsConfig) -> bool:
+    """Whether the stream has marks: a text that is one document has none."""
+    return isinstance(data, PromptsConfig) or len(data.train) > 1 or data.train[0].documents != "whole"
+
+
+def _texts(recipe: LanguageRecipe, folders: Sequence[Path]) -> tuple[list[str], list[str]]:
+    if isinstance(recipe.data, PromptsConfig):
+        return training_pages(recipe.data, folders), held_out_pages(recipe.data, folders)
+    return _split(recipe.data, folders)
+
+
+def _split(data: FilesConfig, folders: Sequence[Path]) -> tuple[list[str], list[str]]:
+    """The documents to train on and those held out; a single document is cut."""
+    documents = read_documents(data.train, folders)
+    if data.valid:
+        return documents, read_documents(data.valid, folders)
+    if len(documents) == 1:
+        cut = int(len(documents[0]) * (1 - data.hold))
+        training, held = [documents[0][:cut]], [documents[0][cut:]]
+    else:
+        cut = int(len(documents) * (1 - data.hold))
+        training, held = documents[:cut], documents[cut:]
+    if not "".join(training).strip() or not "".join(held).strip():
+        raise UserError(f"the text is too short to hold {data.hold:.0%} of it out")
+    return training, held
+
+
+def _describe(starts: np.ndarray, stream: Stream, context: int, vocabulary: Vocabulary) -> str:
+    first: list[Any] = stream.tokens[int(starts[0]) : int(starts[0]) + context].tolist()
+    return f"of {len(starts)} windows (the first begins at token {int(starts[0]):,}: {vocabulary.decode(first)[:80]!r})"

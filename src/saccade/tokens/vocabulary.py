@@ -1,0 +1,126 @@
+"""Ids of text, and text of ids, whatever the units are."""
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+from tokenizers import Tokenizer
+
+from saccade.config import Record
+from saccade.errors import UserError
+from saccade.tokens import bpe, characters
+from saccade.tokens.marks import END, SPECIALS
+
+KINDS = {"bpe": bpe, "characters": characters}
+BYTES = 256
+
+
+class TokensConfig(Record):
+    """What text is cut into."""
+
+    kind: Literal["bpe", "bytes", "characters"] = "bpe"
+    """bpe: frequent strings of bytes; bytes; or the characters that occur in the training text."""
+    vocabulary: int = Field(8000, ge=300, le=1_000_000)
+    """For bpe: how many in all; the 256 bytes and three special tokens are always among them."""
+    least: int = Field(2, ge=1)
+    """For bpe: how often a pair must occur to be merged."""
+
+
+class Vocabulary:
+    """Encodes and decodes. Text that looks like a special token is text.
+
+    `spaced`: every text is read as if a space stood before it, so that a word has one spelling wherever it stands.
+    """
+
+    def __init__(self, tokenizer: Tokenizer, *, spaced: bool = True) -> None:
+        # Without this, "</s>" typed by a user would become the real end of sentence.
+        tokenizer.encode_special_tokens = True
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self.tokenizer = tokenizer
+        self.kind = _kind(tokenizer)
+        self.before = " " if spaced and self.kind == "bpe" else ""
+        self.characters = frozenset(tokenizer.get_vocab()) if self.kind == "characters" else None
+        """All that can be read, where that is not everything."""
+
+    def __len__(self) -> int:
+        return int(self.tokenizer.get_vocab_size())
+
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+        if self.characters is not None:
+            for text in texts:
+                self._insist_on_known(text)
+        try:
+            encodings = self.tokenizer.encode_batch_fast(
+                [self.before + text for text in texts], add_special_tokens=False
+            )
+        except TypeError:  # half a surrogate pair, as comes from an argument in another encoding
+            raise UserError("a text is not Unicode; is it in another encoding than UTF-8?") from None
+        return [encoding.ids for encoding in encodings]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        text: str = self.tokenizer.decode([i for i in ids if i > END], skip_special_tokens=False)
+        return text.removeprefix(self.before)
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Each id as text of its own; a piece that begins a word begins with a space."""
+        return [SPECIALS[i] if i <= END else self.tokenizer.decode([i], skip_special_tokens=False) for i in ids]
+
+    def save(self, path: Path) -> None:
+        path.write_text(self.tokenizer.to_str(), encoding="utf-8")
+
+    def _insist_on_known(self, text: str) -> None:
+        assert self.characters is not None
+        if unknown := sorted(set(text) - self.characters):
+            shown = "".join(unknown[:10])
+            known = len(self.characters) - len(SPECIALS)
+            raise UserError(f"{shown!r}: not among the {known} characters this model was trained on")
+
+
+def train_vocabulary(config: TokensConfig, texts: Iterable[str], *, spaced: bool = True) -> Vocabulary:
+    """Learn the units from texts."""
+    if config.kind == "characters":
+        return Vocabulary(characters.train(texts))
+    size = BYTES + len(SPECIALS) if config.kind == "bytes" else config.vocabulary
+    before = " " if spaced else ""
+    return Vocabulary(bpe.train(size, config.least, (before + text for text in texts)), spaced=spaced)
+
+
+def read_vocabulary(text: str, where: Path, *, spaced: bool = True) -> Vocabulary:
+    """The vocabulary in a tokenizer.json; whatever is wrong with the file is said in one line."""
+    try:
+        vocabulary = Vocabulary(Tokenizer.from_str(text), spaced=spaced)
+        found, words = _apart(vocabulary.tokenizer)
+    # A crafted file makes the Rust side panic with a BaseException of its own.
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+            raise
+        reason = " ".join(str(error).split())[:120]
+        raise UserError(f"{where}: not a tokenizer this version can read ({reason})") from None
+    # Only the words may differ from what training writes: the rest decides what happens to text.
+    kind = KINDS[vocabulary.kind]
+    untrained = kind.untrained()
+    untrained.encode_special_tokens = True
+    expected, _ = _apart(untrained)
+    for part in sorted(expected.keys() | found.keys()):
+        if found.get(part) != expected.get(part):
+            raise UserError(f"{where}: its {part} is not that of a {kind.NAME} of this version")
+    if sorted(words.values()) != list(range(len(words))) or len(words) != len(vocabulary):
+        raise UserError(f"{where}: its {len(words)} tokens do not have the ids 0 to {len(words) - 1}")
+    if complaint := kind.complaint(words):
+        raise UserError(f"{where}: {complaint}")
+    return vocabulary
+
+
+def _kind(tokenizer: Tokenizer) -> str:
+    return "characters" if type(tokenizer.model).__name__ == "WordLevel" else "bpe"
+
+
+def _apart(tokenizer: Tokenizer) -> tuple[dict[str, Any], dict[str, int]]:
+    """What a tokenizer does, and its words."""
+    table = json.loads(tokenizer.to_str())
+    words: dict[str, int] = table["model"].pop("vocab")
+    table["model"].pop("merges", None)
+    return table, words
