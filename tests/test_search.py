@@ -15,7 +15,7 @@ from saccade.decode.beam import beam
 from saccade.decode.filters import forbid
 from saccade.decode.greedy import greedy
 from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, length_penalty
-from saccade.decode.sample import Draw
+from saccade.decode.sample import Draw, Drawing
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import WrongUse
 from saccade.models.encdec import EncoderDecoder
@@ -323,7 +323,7 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature: float, texts: in
     draws = 4000
     logits_V = torch.tensor([0.3, -1.0, float("-inf"), 2.0, 1.1, -4.0, 0.0])
     expected_V = (logits_V / temperature).softmax(-1).numpy()
-    draw = Draw(temperature=temperature, seed=3, numbers=list(range(texts)))
+    draw = Draw(Drawing(temperature=temperature, seed=3), range(texts), [[]] * texts)
     logits_BV = logits_V.expand(texts, -1)
     drawn = torch.cat([draw(logits_BV, list(range(texts)))[1] for _ in range(draws // texts)])
     counts_V = np.bincount(drawn.numpy(), minlength=7)
@@ -334,7 +334,7 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature: float, texts: in
 
 
 def test_successive_draws_of_one_text_are_independent() -> None:
-    draw = Draw(temperature=1.0, seed=0, numbers=[0])
+    draw = Draw(Drawing(temperature=1.0), [0], [[]])
     drawn = [int(draw(torch.zeros(1, 2), [0])[1]) for _ in range(2000)]
     repeats = sum(one == other for one, other in itertools.pairwise(drawn))
     assert abs(repeats - 1000) < 5 * math.sqrt(500)
@@ -342,4 +342,4 @@ def test_successive_draws_of_one_text_are_independent() -> None:
 
 def test_a_temperature_that_means_nothing_is_refused() -> None:
     with pytest.raises(WrongUse, match="above 0, not 0"):
-        Draw(temperature=0.0, seed=0, numbers=[0])
+        Drawing(temperature=0.0)

@@ -1,5 +1,6 @@
 """What every encoder and decoder promises, so that any encoder goes with any decoder and search is written once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -40,6 +41,25 @@ def memories_kept(rows: Tensor, before: int, memories: int) -> Tensor | None:
     share = before // memories
     kept = rows[::share] // share
     return None if torch.equal(kept, torch.arange(memories, device=kept.device)) else kept
+
+
+def join_memories(
+    mine: Sequence[Tensor], theirs: Sequence[Tensor], my_mask_MS: Tensor | None, their_mask_MS: Tensor | None
+) -> tuple[list[Tensor], Tensor]:
+    """What two states keep of their memories, each [M, …, S, D], as long as the longer one; and which positions are
+    real."""
+    longest = max(mine[0].shape[-2], theirs[0].shape[-2])
+    masks = []
+    for parts, mask_MS in ((mine, my_mask_MS), (theirs, their_mask_MS)):
+        memories, source = len(parts[0]), parts[0].shape[-2]
+        real_MS = parts[0].new_ones(memories, source, dtype=torch.bool) if mask_MS is None else mask_MS
+        masks.append(nn.functional.pad(real_MS, (0, longest - source)))
+
+    def lengthened(part: Tensor) -> Tensor:
+        return nn.functional.pad(part, (0, 0, 0, longest - part.shape[-2]))
+
+    joined = [torch.cat([lengthened(one), lengthened(other)]) for one, other in zip(mine, theirs, strict=True)]
+    return joined, torch.cat(masks)
 
 
 def matrix_weights(module: nn.Module) -> int:

@@ -11,7 +11,16 @@ from torch import Tensor, nn
 
 from saccade.config import Record
 from saccade.errors import UserError
-from saccade.models.contract import Decoder, Encoder, Memory, State, matrix_weights, memories_kept, rows_per_memory
+from saccade.models.contract import (
+    Decoder,
+    Encoder,
+    Memory,
+    State,
+    join_memories,
+    matrix_weights,
+    memories_kept,
+    rows_per_memory,
+)
 from saccade.nn.attention import attend
 from saccade.nn.conv import GatedConvolution
 from saccade.nn.embed import Embedding
@@ -147,20 +156,12 @@ class ConvState(State):
         return replace(self, windows=windows, lengths_B=self.lengths_B.repeat_interleave(times))
 
     def join(self, other: "ConvState") -> "ConvState":
-        longest = max(self.memory_MSD.shape[1], other.memory_MSD.shape[1])
-        memories, masks = [], []
-        for state in (self, other):
-            more = longest - state.memory_MSD.shape[1]
-            real_MS = state.mask_MS
-            if real_MS is None:
-                real_MS = torch.ones_like(state.memory_MSD[..., 0], dtype=torch.bool)
-            memories.append(nn.functional.pad(state.memory_MSD, (0, 0, 0, more)))
-            masks.append(nn.functional.pad(real_MS, (0, more)))
+        (memory_MSD,), mask_MS = join_memories([self.memory_MSD], [other.memory_MSD], self.mask_MS, other.mask_MS)
         return ConvState(
             windows=[torch.cat(pair) for pair in zip(self.windows, other.windows, strict=True)],
             lengths_B=torch.cat([self.lengths_B, other.lengths_B]),
-            memory_MSD=torch.cat(memories),
-            mask_MS=torch.cat(masks),
+            memory_MSD=memory_MSD,
+            mask_MS=mask_MS,
         )
 
 

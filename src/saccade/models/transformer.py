@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from saccade.config import Record
-from saccade.models.contract import Decoder, Encoder, Memory, State, matrix_weights, memories_kept
+from saccade.models.contract import Decoder, Encoder, Memory, State, join_memories, matrix_weights, memories_kept
 from saccade.nn.block import Block, Blocks, KeysValues
 from saccade.nn.cache import KeyValueCache, Past
 from saccade.nn.embed import Embedding
@@ -266,18 +266,7 @@ def _memory_mask(memory: Memory | None) -> Keys | None:
 def _join_memories(one: TransformerState, other: TransformerState) -> tuple[list[KeysValues], Keys | None]:
     if not one.memories:
         return [], None
-    masks, sources = [], [state.memories[0][0].shape[2] for state in (one, other)]
-    width = max(sources)
-    for state, source in zip((one, other), sources, strict=True):
-        keys = state.memories[0][0]
-        mask = (
-            state.memory_mask.keys_BS if state.memory_mask else keys.new_ones(keys.shape[0], source, dtype=torch.bool)
-        )
-        masks.append(nn.functional.pad(mask, (0, width - source)))
-    pairs = zip(one.memories, other.memories, strict=True)
-    memories = [(_stack(k, other_k, width), _stack(v, other_v, width)) for (k, v), (other_k, other_v) in pairs]
-    return memories, Keys(torch.cat(masks))
-
-
-def _stack(one_MNSH: Tensor, other_MNSH: Tensor, width: int) -> Tensor:
-    return torch.cat([nn.functional.pad(part, (0, 0, 0, width - part.shape[2])) for part in (one_MNSH, other_MNSH)])
+    mine, theirs = ([part for keys_values in state.memories for part in keys_values] for state in (one, other))
+    masks = (state.memory_mask.keys_BS if state.memory_mask else None for state in (one, other))
+    joined, mask_MS = join_memories(mine, theirs, *masks)
+    return list(zip(joined[::2], joined[1::2], strict=True)), Keys(mask_MS)
