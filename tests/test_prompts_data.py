@@ -129,6 +129,12 @@ def test_missing_and_empty_files_are_explained(tmp_path: Path) -> None:
         read_words([folder])
 
 
+def test_a_held_out_sentence_is_no_trained_one_with_another_subject(words: Words) -> None:
+    trained = {text.partition(" ")[2] for text, _ in words.sentences.training}
+    assert words.sentences.held
+    assert not [text for text, _ in words.sentences.held if text.partition(" ")[2] in trained]
+
+
 # Training
 
 
@@ -259,7 +265,7 @@ def answers(words: Words, family: str, shown: list[Pair], asked: str) -> set[str
 def test_answers_are_right_and_questions_unseen(words: Words, family: str) -> None:
     random = np.random.default_rng(3)
     for _ in range(200):
-        page, answer = question(random, words, family, 3)
+        page, answer, _ = question(random, words, family, 3)
         assert answer.startswith(" ")
         assert page.endswith("\nO:")
         *shown, (asked, nothing) = pairs_of(page + " ")
@@ -275,9 +281,10 @@ def test_answers_are_right_and_questions_unseen(words: Words, family: str) -> No
 def test_questions_fit_whatever_is_asked_for(words: Words, family: str, examples: int) -> None:
     random = np.random.default_rng(4)
     for _ in range(5):
-        page, answer = question(random, words, family, examples)
+        page, answer, shown = question(random, words, family, examples)
         assert len(page) + len(answer) < LONGEST
         assert page == page.rstrip()
+        assert shown <= examples
         if examples == 0:
             assert page.count("\n") <= 1
 
@@ -285,7 +292,7 @@ def test_questions_fit_whatever_is_asked_for(words: Words, family: str, examples
 @pytest.mark.usefixtures("plain")
 def test_a_question_may_say_what_to_do(words: Words) -> None:
     random = np.random.default_rng(5)
-    page, _ = question(random, words, "plural", 2, instructed=True)
+    page, *_ = question(random, words, "plural", 2, instructed=True)
     wordings = FAMILIES["plural"].draw(random, words, held=True).wordings
     assert page.partition("\n")[0] in wordings
     assert len(pairs_of(page + " ")) == 3

@@ -93,6 +93,8 @@ def complete(
     """
     _check(max_tokens, temperature, n, stop)
     how = _how(exact=exact, int8=int8)
+    if look is None and (layer is not None or head is not None):
+        raise WrongUse("--layer and --head say what to draw: add --look")
     if look is not None and (n > 1 or len(prompts) > 1):
         raise WrongUse("--look draws one text: give one prompt, and leave out --n")
     if look is not None and str(look) != "-":
@@ -196,7 +198,11 @@ def _texts(given: tuple[str, ...]) -> list[str]:
         return list(checked(given, ROW.longest_text))
     if sys.stdin.isatty():
         print("saccade: reading standard input as one text; Ctrl-D ends it", file=sys.stderr)
-    content = sys.stdin.buffer.read(4 * ROW.longest_text + 1)
+    # No character has more than four bytes: what is longer than this is too long, wherever the reading stopped.
+    most = 4 * ROW.longest_text
+    content = sys.stdin.buffer.read(most + 1)
+    if len(content) > most:
+        raise UserError(f"more than {most:,} bytes; at most {ROW.longest_text:,} characters are read in one text")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -15,6 +15,8 @@ from saccade.cli.compare import compare
 from saccade.cli.complete import complete, score
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
+from saccade.cli.importing import import_
+from saccade.cli.prompt import prompt
 from saccade.cli.train import resume, train
 from saccade.errors import UserError
 
@@ -35,7 +37,23 @@ the whole traceback of an error. Results go to stdout, progress to stderr.
 app = App(
     name="saccade", help=HELP, help_format="markdown", version=f"saccade {__version__}", version_flags=["--version"]
 )
-for command in (translate, complete, score, run, look, train, resume, evaluate, compare, models, show, data, doctor):
+for command in (
+    translate,
+    complete,
+    score,
+    prompt,
+    run,
+    look,
+    train,
+    resume,
+    evaluate,
+    compare,
+    import_,
+    models,
+    show,
+    data,
+    doctor,
+):
     app.command(command)
 
 

@@ -28,4 +28,32 @@ CATALOG = [
         source="github.com/multi30k/dataset: data/task1/raw",
         files=tuple(f"{part}.{lang}.gz" for part in ("train", "val", "test_2016_flickr") for lang in ("en", "de")),
     ),
+    DataSet(
+        folder="tinyshakespeare",
+        what="plays of Shakespeare as one text",
+        licence="public domain",
+        source="github.com/karpathy/char-rnn: data/tinyshakespeare/input.txt",
+        files=("input.txt",),
+    ),
+    DataSet(
+        folder="tinystories",
+        what="very simple English stories in lower case, <|endoftext|> on a line after each",
+        licence="CDLA-Sharing-1.0",
+        source="TinyStories (Eldan and Li 2023), its opening part; split by story",
+        files=("train.txt.gz", "valid.txt.gz"),
+    ),
+    DataSet(
+        folder="ud_english_ewt",
+        what="English web text with part-of-speech tags, as CoNLL-U",
+        licence="CC BY-SA 4.0",
+        source="github.com/UniversalDependencies/UD_English-EWT",
+        files=tuple(f"en_ewt-ud-{part}.conllu.gz" for part in ("train", "dev", "test")),
+    ),
+    DataSet(
+        folder="spelling",
+        what="misspellings and what was meant, as TSV",
+        licence="codespell: CC BY-SA 3.0",
+        source="github.com/codespell-project/codespell: dictionary.txt, as a TSV with a header",
+        files=("codespell.tsv.gz",),
+    ),
 ]

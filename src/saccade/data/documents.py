@@ -29,7 +29,7 @@ def read_documents(files: Sequence[TextFile], folders: Sequence[Path]) -> list[s
     """All documents of the files, in order; those without text are left out, and a text that recurs is kept once."""
     found: dict[str, None] = {}
     for file in files:
-        path = find(file.file, folders)
+        path = Path(file.file) if Path(file.file).is_absolute() else find(file.file, folders)
         before = len(found)
         found |= {text: None for text in _documents(file, path) if text.strip()}
         if len(found) == before:
@@ -54,7 +54,7 @@ def _documents(file: TextFile, path: Path) -> Iterator[str]:
 def _separated(separator: str, path: Path) -> Iterator[str]:
     lines: list[str] = []
     for line in read_lines(path):
-        if line.strip() == separator:
+        if line.strip() == separator.strip():
             yield "\n".join(lines).strip()
             lines = []
         else:

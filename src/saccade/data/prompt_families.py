@@ -12,7 +12,8 @@ import numpy as np
 from saccade.data.text import Pair
 
 Item = TypeVar("Item")
-LETTERS, SIGNS, VOWELS = "abcdefghijklmnopqrstuvwxyz", "!?*#+-=_~.<>()[]@%", "aeiou"
+LETTERS, SIGNS, VOWELS = "abcdefghijklmnopqrstuvwxyz", "!?*#+-=_~.<>()[]@%&;^{}/\\`", "aeiou"
+"""Signs that sentences and labels lack are among them: a model of characters can then read every one that is typed."""
 LONGEST_WORD = 9
 
 

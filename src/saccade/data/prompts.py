@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def read_words(folders: Sequence[Path]) -> Words:
         nouns=_pool(_nouns(tagged, seen)),
         verbs=_pool(verbs.items()),
         misspellings=_pool(pair for pair in misspellings.items() if pair[1] in frequent),
-        sentences=_pool(_spoilt(sentences, verbs, tagged)),
+        sentences=_without_likes(_pool(_spoilt(sentences, verbs, tagged))),
     )
     for name, pool in vars(words).items():
         if not pool.training or not pool.held:
@@ -80,6 +81,16 @@ def read_words(folders: Sequence[Path]) -> Words:
 
 def _pool(pairs: Iterable[Pair]) -> Pool[Pair]:
     return Pool.split(sorted(dict(pairs).items()), lambda pair: pair[0])
+
+
+def _without_likes(pool: Pool[Pair]) -> Pool[Pair]:
+    """Held-out sentences that are trained ones with another first word ("She goed home") would be half known."""
+
+    def rest(pair: Pair) -> str:
+        return pair[0].partition(" ")[2]
+
+    trained = set(map(rest, pool.training))
+    return Pool(pool.training, tuple(pair for pair in pool.held if rest(pair) not in trained))
 
 
 def _is_word(text: str) -> bool:
@@ -243,13 +254,20 @@ def document(random: np.random.Generator, words: Words, examples: int = 12) -> s
     return page.rstrip("\n") + "\n\n"
 
 
+class Question(NamedTuple):
+    """A page that stops where the answer is due, and that answer, which begins with a space."""
+
+    page: str
+    answer: str
+    examples: int
+    """How many it has: fewer than were asked for where those would not fit."""
+
+
 def question(
     random: np.random.Generator, words: Words, family: str, examples: int, *, instructed: bool = False
-) -> tuple[str, str]:
-    """A page that stops where the answer is due, and that answer, which begins with a space.
-
-    Nothing on it was trained on: words, sentences, affixes and combinations are held out.
-    It has fewer examples where `examples` of them would not fit.
+) -> Question:
+    """Its inputs are held out (words, misspellings, whole sentences), and so are affixes and combinations: no training
+    page of any family has them. As an answer, or inside a sentence, a held-out word may have been met.
     """
     if family not in FAMILIES:
         raise UserError(f"no prompt family {family!r}; there are {', '.join(FAMILIES)}")
@@ -261,7 +279,7 @@ def question(
             page = _instruction(random, task) if instructed else ""
             page += "".join(map(template.line, shown)) + f"{template.opening}{asked[0]}{template.middle}"
             if len(shown) == examples and asked[1] and len(page) + len(asked[1]) + 2 <= LONGEST:
-                return page, f" {asked[1]}"
+                return Question(page, f" {asked[1]}", examples)
         examples -= 1
 
 

@@ -42,16 +42,15 @@ class Stream:
 
     def __len__(self) -> int:
         """How many tokens are predicted."""
-        return len(self.tokens) - 1
+        return max(0, len(self.tokens) - 1)
 
     def batch(self, starts: np.ndarray, length: int) -> LanguageBatch:
         """The windows of `length` tokens that begin at `starts`; shorter ones at the end are padded."""
-        rows = np.full((len(starts), length + 1), PAD, dtype=np.int64)
-        for row, start in zip(rows, starts, strict=True):
-            window = self.tokens[start : start + length + 1]
-            row[: len(window)] = window
+        places = starts[:, None] + np.arange(length + 1)
+        rows = self.tokens.take(places, mode="clip").astype(np.int64)
+        if len(starts) and places[:, -1].max() >= len(self.tokens):
+            rows[places >= len(self.tokens)] = PAD
         tokens, labels = rows[:, :-1], np.where(rows[:, 1:] == BEGIN, END, rows[:, 1:])
-        # Past the end of the text nothing is read: the last id only closes it.
         documents = None
         if self.apart and (tokens[:, 1:] == BEGIN).any():
             documents = torch.from_numpy(np.cumsum(tokens == BEGIN, axis=1))
@@ -60,6 +59,8 @@ class Stream:
     def windows(self, length: int, stride: int, rows: int) -> Iterator[tuple[LanguageBatch, np.ndarray]]:
         """Batches that together predict every token once, and which positions of each row count: the last `stride`
         of a window, or all of the first one's, so that with stride < length each token has a longer past."""
+        if not 1 <= stride <= length:
+            raise ValueError(f"a stride of 1 to {length} predicts every token of such windows, not {stride}")
         starts = [0, *range(stride, len(self) - (length - stride), stride)] if len(self) else []
         for first in range(0, len(starts), rows):
             part = np.array(starts[first : first + rows])
@@ -69,9 +70,10 @@ class Stream:
 
 
 class Windows:
-    """Endless batches of window starts, every token once an epoch; its whole state is which batch comes next.
+    """Endless batches of window starts; its whole state is which batch comes next.
 
-    Each epoch cuts the stream at other places, so that no token is always the first of its window.
+    An epoch has no token twice. Each cuts the stream at other places, so that no token is always the first of its
+    window; for that, less than two windows' tokens at the ends have to wait for another epoch.
     """
 
     def __init__(self, stream: Stream, *, length: int, rows: int, seed: int) -> None:

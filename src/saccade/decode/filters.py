@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 NEVER = float("-inf")
@@ -25,10 +26,12 @@ def keep_likeliest(logits_BV: Tensor, count: int) -> Tensor:
 
 def keep_nucleus(logits_BV: Tensor, share: float) -> Tensor:
     """Top-p: the fewest tokens that hold at least `share` of the probability (Holtzman et al. 2020); never none."""
+    if share >= 1:
+        return logits_BV  # rounded sums reach 1 before the last token
     best_BV, order_BV = logits_BV.sort(dim=1, descending=True, stable=True)
-    probabilities_BV = best_BV.softmax(dim=1)
+    held_BV = best_BV.softmax(dim=1).cumsum(dim=1)
     # A token goes when those before it hold the share already; the likeliest has none before it.
-    gone_BV = probabilities_BV.cumsum(dim=1) - probabilities_BV >= share
+    gone_BV = F.pad(held_BV[:, :-1] >= share, (1, 0))
     return logits_BV.masked_fill(gone_BV.scatter(1, order_BV, gone_BV), NEVER)
 
 

@@ -1,5 +1,6 @@
 """Drawing the next token at random, with one generator per text so that no text depends on its neighbours."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +9,8 @@ from torch import Tensor
 
 from saccade.decode.filters import keep_likeliest, keep_nucleus, penalise
 from saccade.errors import WrongUse
+
+LARGEST_SEED = 2**40
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Drawing:
     """Same seed, same draws."""
 
     def __post_init__(self) -> None:
-        if self.temperature is not None and not self.temperature > 0:
+        if self.temperature is not None and not 0 < self.temperature < math.inf:
             raise WrongUse(f"temperature must be above 0, not {self.temperature}; leave it out for the likeliest text")
         if self.top_k is not None and self.top_k < 1:
             raise WrongUse(f"top-k must be at least 1, not {self.top_k}")
@@ -34,6 +37,8 @@ class Drawing:
             raise WrongUse(f"top-p must be above 0 and at most 1, not {self.top_p}")
         if not 0.1 <= self.repetition <= 10:
             raise WrongUse(f"the repetition penalty must be between 0.1 and 10, not {self.repetition}; 1 is none")
+        if not 0 <= self.seed < LARGEST_SEED:
+            raise WrongUse(f"the seed must be between 0 and {LARGEST_SEED - 1}, not {self.seed}")
 
 
 @dataclass
@@ -66,7 +71,8 @@ class Draw:
         if drawing.repetition != 1:
             logits_BV = penalise(logits_BV, [self.seen[i] for i in inputs], drawing.repetition)
         if drawing.temperature is not None:
-            logits_BV = logits_BV.double() / drawing.temperature
+            # Seen from the likeliest, which stays at 0: however cold, nothing grows beyond what a float can hold.
+            logits_BV = (logits_BV - logits_BV.amax(dim=1, keepdim=True)).double() / drawing.temperature
         if drawing.top_k is not None:
             logits_BV = keep_likeliest(logits_BV, drawing.top_k)
         return logits_BV if drawing.top_p is None else keep_nucleus(logits_BV, drawing.top_p)

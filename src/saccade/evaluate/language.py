@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from saccade.data.stream import Stream
+from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
 from saccade.models.gpt import LanguageModel
 from saccade.tokens.marks import PAD
@@ -28,6 +29,8 @@ class Surprise:
     @property
     def loss(self) -> float:
         """Nats per token."""
+        if not self.tokens:
+            raise UserError("a text of fewer than two tokens has nothing to predict")
         return self.nats / self.tokens
 
     def scores(self, text_bytes: int) -> list[Score]:

@@ -4,21 +4,24 @@ import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from mmap import mmap
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer, decoders, models, normalizers
+from tokenizers import Tokenizer
 
 from saccade.errors import UserError
+from saccade.tokens.pieces import BYTES, FIXED, MARKS, build
 
+Content = bytes | mmap
+"""A file, read or mapped: a large one need not be copied into memory."""
 HEADER = struct.Struct("<7i")
 NUMBERS = ("width", "hidden", "layers", "heads", "key_heads", "vocabulary", "context")
 """The header, in its order."""
 MAGIC = 0x616B3432
 """How every later version begins ("ak42"); version 0 begins with its width."""
 
-MARKS = ("<unk>", "<s>", "</s>")
-FIRST_PIECE = len(MARKS) + 256
+FIRST_PIECE = len(FIXED)
 """Ids in every vocabulary: the marks, the 256 bytes, the pieces."""
 LONGEST_PIECE = 1024
 """Llama's own are 27 bytes at most; cutting a piece at every place costs the square of its length."""
@@ -38,10 +41,10 @@ class Llama:
     context: int
     """The most tokens it was trained to see."""
     weights: Mapping[str, NDArray[np.float32]]
-    """Views of the file, so read-only. Matrices are [out, in], stacked over layers; `head` is there unless tied."""
+    """Views of the content. Matrices are [out, in], stacked over layers; `head` is there unless tied."""
 
 
-def read_llama2c(content: bytes, where: str) -> tuple[Llama, bytes]:
+def read_llama2c(content: Content, where: str) -> tuple[Llama, bytes]:
     """The model a file begins with, and the bytes after it; `where` names the file in complaints."""
     if len(content) < HEADER.size:
         raise UserError(f"{where}: {len(content)} bytes, but the header of a llama2.c model takes {HEADER.size}")
@@ -70,16 +73,21 @@ def read_llama2c(content: bytes, where: str) -> tuple[Llama, bytes]:
 
 
 def _check_header(header: dict[str, int], where: str) -> None:
+    no_model = "; is it a llama2.c model?"
     for name, number in header.items():
         if number < 1:
-            raise UserError(f"{where}: its header says {number} for the {name}, but it must be at least 1")
+            raise UserError(f"{where}: its header says {number} for the {name}, but it must be at least 1{no_model}")
     width, heads, key_heads = header["width"], header["heads"], header["key_heads"]
     if width % heads:
-        raise UserError(f"{where}: its width {width} cannot be shared out among {heads} heads")
+        raise UserError(f"{where}: its width {width} cannot be shared out among {heads} heads{no_model}")
     if width // heads % 2:
-        raise UserError(f"{where}: {heads} heads of {width // heads} numbers cannot be rotated in pairs: that is odd")
+        raise UserError(
+            f"{where}: {heads} heads of {width // heads} numbers cannot be rotated in pairs: that is odd{no_model}"
+        )
     if heads % key_heads:
-        raise UserError(f"{where}: its {heads} heads cannot be shared out among {key_heads} heads of keys and values")
+        raise UserError(
+            f"{where}: its {heads} heads cannot be shared out among {key_heads} heads of keys and values{no_model}"
+        )
 
 
 def _shapes(header: dict[str, int], tied: bool) -> dict[str, tuple[int, ...]]:
@@ -105,13 +113,12 @@ def _shapes(header: dict[str, int], tied: bool) -> dict[str, tuple[int, ...]]:
     }
 
 
-def read_llama2c_tokenizer(content: bytes, vocabulary: int, where: str) -> Tokenizer:
+def read_llama2c_tokenizer(content: Content, vocabulary: int, where: str) -> Tokenizer:
     """The tokenizer in a tokenizer.bin; it puts a space before the text, and takes one away when decoding."""
     stored = _read_pieces(content, vocabulary, where)
     pieces: dict[str, float] = {}
-    ids = {mark: i for i, mark in enumerate(MARKS)}
     # By id, not as stored: older files spell byte 0x80 as the letter U+0080, which may be a piece as well.
-    ids |= {_byte_token(byte): len(MARKS) + byte for byte in range(256)}
+    ids = {word: i for i, word in enumerate(FIXED)}
     for i, (spelling, score) in enumerate(stored):
         if i < FIRST_PIECE:
             _check_fixed(i, spelling, where)
@@ -124,17 +131,10 @@ def read_llama2c_tokenizer(content: bytes, vocabulary: int, where: str) -> Token
             raise UserError(f"{where}: tokens {ids[piece]} and {i} are the same ({piece!r})")
         ids[piece], pieces[piece] = i, score
 
-    bpe = models.BPE(vocab=ids, merges=_merges(pieces), unk_token=MARKS[0], byte_fallback=True)
-    tokenizer = Tokenizer(bpe)
-    tokenizer.normalizer = normalizers.Prepend(" ")
-    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
-    tokenizer.add_special_tokens(list(MARKS))
-    # Without this, "</s>" typed by a user would become the real end of text.
-    tokenizer.encode_special_tokens = True
-    return tokenizer
+    return build(list(pieces), _merges(pieces))
 
 
-def _read_pieces(content: bytes, vocabulary: int, where: str) -> list[tuple[bytes, float]]:
+def _read_pieces(content: Content, vocabulary: int, where: str) -> list[tuple[bytes, float]]:
     """Spelling and score of each token: int32 longest, then float32 score, int32 length and bytes of each."""
     if vocabulary < FIRST_PIECE:
         raise UserError(f"{where}: {vocabulary} tokens, but marks and bytes alone are {FIRST_PIECE}")
@@ -167,10 +167,6 @@ def _read_pieces(content: bytes, vocabulary: int, where: str) -> list[tuple[byte
     return stored
 
 
-def _byte_token(byte: int) -> str:
-    return f"<0x{byte:02X}>"
-
-
 def _check_fixed(i: int, spelling: bytes, where: str) -> None:
     """Complain unless one of the first ids is the mark or the byte it is in every vocabulary."""
     if i < len(MARKS):
@@ -178,7 +174,7 @@ def _check_fixed(i: int, spelling: bytes, where: str) -> None:
         expected, allowed = MARKS[i], {MARKS[i], f"\n{MARKS[i]}\n"}
     else:
         byte = i - len(MARKS)
-        expected, allowed = _byte_token(byte), {_byte_token(byte), chr(byte)}
+        expected, allowed = BYTES[byte], {BYTES[byte], chr(byte)}
     if spelling not in {word.encode() for word in allowed}:
         raise UserError(f"{where}: token {i} is {spelling!r}, but it must be {expected}")
 

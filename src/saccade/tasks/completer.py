@@ -68,6 +68,8 @@ class _Text:
     """One text under way."""
 
     number: int
+    continues: bool
+    """Whether it goes on from a prompt, or begins a text."""
     ids: list[int] = field(default_factory=list)
     logprob: float = 0.0
     ended: str = ""
@@ -101,6 +103,8 @@ class Completer:
 
     def __call__(self, prompts: str | Sequence[str], **options: Any) -> Completion | list[Completion]:
         """A beginning in, a completion out; a list in, a list out. Options are the fields of `Request`."""
+        if isinstance(options.get("stop"), str):
+            options["stop"] = (options["stop"],)  # a string is a sequence of strings too, but not the one that is meant
         answers = []
         for answer in self.answer([prompts] if isinstance(prompts, str) else prompts, Request(**options)):
             if isinstance(answer, UserError):
@@ -125,8 +129,8 @@ class Completer:
         return answers
 
     def stream(self, prompt: str, request: Request, number: int = 0) -> Iterator[str]:
-        """The completion of one prompt, piece by piece as it is written; the generator returns it whole."""
-        text = _Text(number)
+        """The completion of one prompt, piece by piece as it is written."""
+        text = _Text(number, bool(prompt))
         for written in self._write([self.begin(prompt)], [text], request):
             if written:
                 yield from filter(None, [self._news(text, request)])
@@ -137,6 +141,8 @@ class Completer:
         ids = self.vocabulary.encode([prompt])[0] if prompt else []
         if self.marked:
             return [BEGIN, *ids]
+        if not ids and self.vocabulary.characters is not None and "\n" not in self.vocabulary.characters:
+            raise UserError("this model knows neither documents nor lines: give it something to go on from")
         # A model without marks has to read something before it can write: the end of a line before this one.
         return ids or self.vocabulary.encode(["\n"])[0]
 
@@ -161,15 +167,17 @@ class Completer:
                 answers.append(UserError("not answered"))
             except UserError as error:
                 answers.append(error)
-        texts = [_Text(places[row]) for row in rows]
+        texts = [_Text(places[row], bool(prompts[row])) for row in rows]
         if texts:
             for _ in self._write(list(rows.values()), texts, request):
                 pass
         for (row, ids), text in zip(rows.items(), texts, strict=True):
-            whole = _cut(self.vocabulary.decode(text.ids), request.stop)[0]
+            whole = _cut(self.vocabulary.decode(text.ids, continues=text.continues), request.stop)[0]
             answers[row] = Completion(prompts[row], whole, text.logprob, text.ended, ids, text.ids, self)
         return answers
 
+    # As a decorator it holds while a token is written, and not between two, when the reader of a stream does its work.
+    @torch.inference_mode()
     def _write(self, rows: list[list[int]], texts: list[_Text], request: Request) -> Iterator[bool]:
         """Write all texts to their ends, a token of each at a time."""
         drawing = Drawing(
@@ -182,33 +190,35 @@ class Completer:
         most = self.default_tokens if request.max_tokens is None else request.max_tokens
         if most < 1:
             raise WrongUse(f"at least 1 token must be written, not {most}")
+        if "" in request.stop:
+            raise WrongUse("a stop string must not be empty: it would end every text before it begins")
         draw = Draw(drawing, [text.number for text in texts], rows)
         over: set[int] = set()
-        with torch.inference_mode():
-            for written in write_on(self.decoder, rows, context=self.context, choose=draw, over=over):
-                for one in written:
-                    text = texts[one.text]
-                    text.logprob += one.logprob
-                    if one.token == END:
-                        text.ended = "end"
-                    else:
-                        text.ids.append(one.token)
-                        text.ended = self._ended(text, request.stop, most)
-                    if text.ended:
-                        over.add(one.text)
-                yield True
+        for written in write_on(self.decoder, rows, context=self.context, choose=draw, over=over):
+            for one in written:
+                text = texts[one.text]
+                text.logprob += one.logprob
+                if one.token == END:
+                    text.ended = "end"
+                else:
+                    text.ids.append(one.token)
+                    text.ended = self._ended(text, request.stop, most)
+                if text.ended:
+                    over.add(one.text)
+            yield True
 
     def _ended(self, text: _Text, stop: tuple[str, ...], most: int) -> str:
         if stop:
             # A stop string ends at the newest token: only the last tokens need to be read again.
             reach = max(len(s.encode()) for s in stop) + 8
-            if _cut(self.vocabulary.decode(text.ids[-reach:]), stop)[1]:
+            continues = text.continues or len(text.ids) > reach
+            if _cut(self.vocabulary.decode(text.ids[-reach:], continues=continues), stop)[1]:
                 return "stop"
         return "length" if len(text.ids) >= most else ""
 
     def _news(self, text: _Text, request: Request) -> str:
         """What can be shown and was not: half a character, or what may become a stop string, waits."""
-        whole, stopped = _cut(self.vocabulary.decode(text.ids), request.stop)
+        whole, stopped = _cut(self.vocabulary.decode(text.ids, continues=text.continues), request.stop)
         if not text.ended and not stopped:
             whole = whole.rstrip(UNFINISHED)
             held = max((_overlap(whole, stop) for stop in request.stop), default=0)
@@ -223,13 +233,12 @@ class Completer:
 
         Longer than the context, the text is read in windows that overlap by half, so that each piece has a past.
         """
+        if not text:
+            return [], []
         ids = self.begin(text)
-        if self.marked:
-            pieces, start = self.vocabulary.pieces(ids[1:]), 0
-        else:
-            # Nothing stands before the first token of such a text: it cannot be predicted.
-            pieces, start = self.vocabulary.pieces(ids), 1
-        logprobs: list[float | None] = [None] * start
+        pieces = self._cut_up(ids[1:] if self.marked else ids)
+        # Without a mark nothing stands before the first token: it cannot be predicted.
+        logprobs: list[float | None] = [] if self.marked else [None]
         stride = max(1, self.context // 2)
         with torch.inference_mode():
             for batch, counts in Stream(np.array(ids)).windows(self.context, stride, rows=8):
@@ -237,6 +246,18 @@ class Completer:
                 found_BT = logits_BTV.gather(2, batch.labels_BT[:, :, None])[:, :, 0]
                 logprobs += found_BT[(batch.labels_BT > END) & torch.from_numpy(counts)].tolist()
         return pieces, logprobs
+
+    def _cut_up(self, ids: list[int]) -> list[str]:
+        """Each id's part of the text; a character made of several stands at the last of them."""
+        pieces: list[str] = []
+        waiting: list[int] = []
+        for place, i in enumerate(ids):
+            waiting.append(i)
+            piece = self.vocabulary.decode(waiting, continues=len(waiting) <= place)
+            whole = not piece.endswith(UNFINISHED) or place == len(ids) - 1
+            pieces.append(piece if whole else "")
+            waiting = [] if whole else waiting
+        return pieces
 
     def look(self, completion: Completion) -> TextLooks:
         """Every look of a completion, heard in one pass over it and its prompt, as far back as the context goes."""

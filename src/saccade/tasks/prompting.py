@@ -1,4 +1,4 @@
-"""Programming a language model by examples: pages to learn from, prompts made of examples, how often it works."""
+"""Learning to be programmed by examples: pages to learn from, held-out ones, and how often the families' work."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +9,9 @@ from pydantic import Field
 
 from saccade.config import Record
 from saccade.data.prompt_families import FAMILIES, Words
-from saccade.data.prompts import document, question, read_words
+from saccade.data.prompts import Question, document, question, read_words
 from saccade.errors import UserError
+from saccade.evaluate.curve import Point, pooled
 from saccade.evaluate.metrics import Score
 from saccade.tasks.completer import Completer
 from saccade.tasks.contract import Report, Request, unreported
@@ -19,6 +20,7 @@ COUNTS = (0, 1, 2, 4, 8)
 """Examples in a prompt that is scored."""
 LOOKUP = "lookup"
 """The one family whose query is among its examples; it is reported, and not in the mean."""
+MEAN = "mean"
 HELD_OUT_PAGES = 1000
 
 
@@ -45,9 +47,31 @@ def held_out_pages(config: PromptsConfig, folders: Sequence[Path]) -> list[str]:
     families = list(FAMILIES)
     pages = []
     for number in range(HELD_OUT_PAGES):
-        prompt, answer = question(random, words, families[number % len(families)], int(random.integers(2, 9)))
-        pages.append(f"{prompt}{answer}\n\n")
+        asked = question(random, words, families[number % len(families)], int(random.integers(2, 9)))
+        pages.append(f"{asked.page}{asked.answer}\n\n")
     return pages
+
+
+def family_curves(
+    completer: Completer,
+    config: PromptsConfig,
+    words: Words,
+    report: Report = unreported,
+    counts: Sequence[int] = COUNTS,
+) -> dict[str, list[Point]]:
+    """How many held-out questions are answered exactly right, of each family for each number of examples, and in the
+    mean of the families, look-up apart."""
+    curves: dict[str, list[Point]] = {family: [] for family in FAMILIES}
+    for place, count in enumerate(counts):
+        for number, family in enumerate(FAMILIES):
+            # The same questions whatever was asked before them.
+            random = np.random.default_rng([config.seed, 2, count, number])
+            asked = [question(random, words, family, count) for _ in range(config.questions)]
+            shown = sum(one.examples for one in asked) / len(asked)
+            curves[family].append(Point(count, right_answers(completer, asked), len(asked), shown))
+            report(place * len(FAMILIES) + number + 1, len(counts) * len(FAMILIES))
+    averaged = [points for family, points in curves.items() if family != LOOKUP]
+    return curves | {MEAN: [pooled(points) for points in zip(*averaged, strict=True)]}
 
 
 def accuracies(
@@ -57,29 +81,26 @@ def accuracies(
     report: Report = unreported,
     examples: Sequence[int] = COUNTS,
 ) -> list[Score]:
-    """The share of held-out questions answered exactly right: of each family and their mean, for each number of
-    examples; the look-up family apart."""
-    scores, total = [], len(examples) * len(FAMILIES)
-    for place, count in enumerate(examples):
-        found: dict[str, float] = {}
-        for number, family in enumerate(FAMILIES):
-            # The same questions whatever was asked before them.
-            random = np.random.default_rng([config.seed, 2, count, number])
-            asked = [question(random, words, family, count) for _ in range(config.questions)]
-            found[family] = share_right(completer, asked)
-            report(place * len(FAMILIES) + number + 1, total)
-        mean = sum(share for family, share in found.items() if family != LOOKUP) / (len(found) - 1)
-        how = f"examples:{count}|questions:{config.questions}|seed:{config.seed}"
-        scores += [Score(f"{family} at {count}", 100 * share, None, how, digits=1) for family, share in found.items()]
-        scores.append(Score(f"mean at {count}", 100 * mean, None, f"{how}|without:{LOOKUP}", digits=1))
-    return scores
+    """The curves of the families as figures, the mean last for each number of examples."""
+    curves = family_curves(completer, config, words, report, examples)
+    return [
+        Score(f"{name} at {point.k}", point.accuracy, None, _signature(config, name, point), digits=1)
+        for points in zip(*curves.values(), strict=True)
+        for name, point in zip(curves, points, strict=True)
+    ]
 
 
-def share_right(completer: Completer, asked: Sequence[tuple[str, str]]) -> float:
-    """How many of the questions (prompt, answer) are answered exactly, white space around it aside."""
-    longest = max(len(completer.vocabulary.encode([answer])[0]) for _, answer in asked) + 2
-    answers = completer.answer([prompt for prompt, _ in asked], Request(max_tokens=longest, stop=("\n",)))
-    right = 0
-    for answer, (_, expected) in zip(answers, asked, strict=True):
-        right += not isinstance(answer, UserError) and answer.text.strip() == expected.strip()
-    return right / len(asked)
+def right_answers(completer: Completer, asked: Sequence[Question]) -> int:
+    """How many of the questions are answered exactly, white space around it aside."""
+    longest = max(len(ids) for ids in completer.vocabulary.encode([one.answer for one in asked])) + 2
+    answers = completer.answer([one.page for one in asked], Request(max_tokens=longest, stop=("\n",)))
+    return sum(
+        not isinstance(answer, UserError) and answer.text.strip() == one.answer.strip()
+        for answer, one in zip(answers, asked, strict=True)
+    )
+
+
+def _signature(config: PromptsConfig, name: str, point: Point) -> str:
+    fewer = f"|shown:{point.examples:.1f}" if point.examples < point.k else ""
+    without = f"|without:{LOOKUP}" if name == MEAN else ""
+    return f"examples:{point.k}{fewer}|questions:{config.questions}|seed:{config.seed}{without}"

@@ -7,6 +7,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from saccade.tokens.marks import SPECIALS
 
 NAME = "byte-level BPE"
+FIXED: tuple[str, ...] = ()
+"""Nothing to guard: marks are signs and letters, which are kept apart before anything is joined."""
 
 
 def train(vocabulary: int, least: int, texts: Iterable[str]) -> Tokenizer:

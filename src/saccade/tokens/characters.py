@@ -7,6 +7,8 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from saccade.tokens.marks import SPECIALS
 
 NAME = "vocabulary of characters"
+FIXED: tuple[str, ...] = ()
+"""Nothing to guard: characters are not joined."""
 
 
 def train(texts: Iterable[str]) -> Tokenizer:

@@ -10,10 +10,10 @@ from tokenizers import Tokenizer
 
 from saccade.config import Record
 from saccade.errors import UserError
-from saccade.tokens import bpe, characters
+from saccade.tokens import bpe, characters, pieces
 from saccade.tokens.marks import END, SPECIALS
 
-KINDS = {"bpe": bpe, "characters": characters}
+KINDS = {"bpe": bpe, "characters": characters, "pieces": pieces}
 BYTES = 256
 
 
@@ -32,6 +32,7 @@ class Vocabulary:
     """Encodes and decodes. Text that looks like a special token is text.
 
     `spaced`: every text is read as if a space stood before it, so that a word has one spelling wherever it stands.
+    Pieces always are. What `continues` another text has no such space: the space it begins with is its own.
     """
 
     def __init__(self, tokenizer: Tokenizer, *, spaced: bool = True) -> None:
@@ -41,32 +42,42 @@ class Vocabulary:
         tokenizer.no_padding()
         self.tokenizer = tokenizer
         self.kind = _kind(tokenizer)
-        self.before = " " if spaced and self.kind == "bpe" else ""
+        self.before = " " if self.kind == "pieces" or (spaced and self.kind == "bpe") else ""
+        self.spellings = pieces.spellings(tokenizer) if self.kind == "pieces" else None
         self.characters = frozenset(tokenizer.get_vocab()) if self.kind == "characters" else None
         """All that can be read, where that is not everything."""
 
     def __len__(self) -> int:
         return int(self.tokenizer.get_vocab_size())
 
-    def encode(self, texts: Sequence[str]) -> list[list[int]]:
+    def encode(self, texts: Sequence[str], *, continues: bool = False) -> list[list[int]]:
         if self.characters is not None:
             for text in texts:
                 self._insist_on_known(text)
+        tokenizer, before = self.tokenizer, "" if continues else self.before
+        if self.kind == "pieces":
+            # The tokenizer itself puts the space there; its model alone does not.
+            tokenizer, before = Tokenizer(tokenizer.model) if continues else tokenizer, ""
         try:
-            encodings = self.tokenizer.encode_batch_fast(
-                [self.before + text for text in texts], add_special_tokens=False
-            )
+            encodings = tokenizer.encode_batch_fast([before + text for text in texts], add_special_tokens=False)
         except TypeError:  # half a surrogate pair, as comes from an argument in another encoding
             raise UserError("a text is not Unicode; is it in another encoding than UTF-8?") from None
         return [encoding.ids for encoding in encodings]
 
-    def decode(self, ids: Iterable[int]) -> str:
-        text: str = self.tokenizer.decode([i for i in ids if i > END], skip_special_tokens=False)
-        return text.removeprefix(self.before)
+    def decode(self, ids: Iterable[int], *, continues: bool = False) -> str:
+        text = self._spell([i for i in ids if i > END])
+        return text if continues else text.removeprefix(self.before)
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Each id as text of its own; a piece that begins a word begins with a space."""
-        return [SPECIALS[i] if i <= END else self.tokenizer.decode([i], skip_special_tokens=False) for i in ids]
+        return [SPECIALS[i] if i <= END else self._spell([i]) for i in ids]
+
+    def _spell(self, ids: list[int]) -> str:
+        if self.spellings is None:
+            text: str = self.tokenizer.decode(ids, skip_special_tokens=False)
+            return text
+        # A text under way may end within a character; the tokenizer would give up every byte in a row with that one.
+        return b"".join(self.spellings[i] for i in ids).decode("utf-8", errors="replace")
 
     def save(self, path: Path) -> None:
         path.write_text(self.tokenizer.to_str(), encoding="utf-8")
@@ -92,7 +103,7 @@ def read_vocabulary(text: str, where: Path, *, spaced: bool = True) -> Vocabular
     """The vocabulary in a tokenizer.json; whatever is wrong with the file is said in one line."""
     try:
         vocabulary = Vocabulary(Tokenizer.from_str(text), spaced=spaced)
-        found, words = _apart(vocabulary.tokenizer)
+        found, words, merges = _apart(vocabulary.tokenizer)
     # A crafted file makes the Rust side panic with a BaseException of its own.
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
@@ -103,7 +114,7 @@ def read_vocabulary(text: str, where: Path, *, spaced: bool = True) -> Vocabular
     kind = KINDS[vocabulary.kind]
     untrained = kind.untrained()
     untrained.encode_special_tokens = True
-    expected, _ = _apart(untrained)
+    expected, _, _ = _apart(untrained)
     for part in sorted(expected.keys() | found.keys()):
         if found.get(part) != expected.get(part):
             raise UserError(f"{where}: its {part} is not that of a {kind.NAME} of this version")
@@ -111,16 +122,22 @@ def read_vocabulary(text: str, where: Path, *, spaced: bool = True) -> Vocabular
         raise UserError(f"{where}: its {len(words)} tokens do not have the ids 0 to {len(words) - 1}")
     if complaint := kind.complaint(words):
         raise UserError(f"{where}: {complaint}")
+    fixed = set(kind.FIXED)
+    for left, right in merges:
+        if not fixed.isdisjoint((left, right, left + right)):
+            raise UserError(f"{where}: it joins {left[:20]!r} and {right[:20]!r}, but marks and bytes are not text")
     return vocabulary
 
 
 def _kind(tokenizer: Tokenizer) -> str:
-    return "characters" if type(tokenizer.model).__name__ == "WordLevel" else "bpe"
+    if type(tokenizer.model).__name__ == "WordLevel":
+        return "characters"
+    return "pieces" if getattr(tokenizer.model, "byte_fallback", False) else "bpe"
 
 
-def _apart(tokenizer: Tokenizer) -> tuple[dict[str, Any], dict[str, int]]:
-    """What a tokenizer does, and its words."""
+def _apart(tokenizer: Tokenizer) -> tuple[dict[str, Any], dict[str, int], list[tuple[str, str]]]:
+    """What a tokenizer does, its words, and how they are joined from smaller ones."""
     table = json.loads(tokenizer.to_str())
     words: dict[str, int] = table["model"].pop("vocab")
-    table["model"].pop("merges", None)
-    return table, words
+    merges = [(left, right) for left, right in table["model"].pop("merges", [])]
+    return table, words, merges
