@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.characters import compare_characters
 from bench.file import compare_file
 from bench.memory import compare_memory
 from bench.process import EngineError
@@ -20,6 +21,7 @@ from saccade.errors import UserError
 COMPARISONS: dict[str, Callable[[Settings], Report]] = {
     "training": compare_training,
     "recurrent": compare_recurrent,
+    "characters": compare_characters,
     "translation": compare_translation,
     "file": compare_file,
     "startup": compare_startup,

@@ -20,7 +20,10 @@ from saccade.data.catalog import CATALOG
 from saccade.tasks.load import RECIPES, task_named
 from tiny import SENTENCES, Said, ask, write_tiny_model
 
-COMMANDS = ["translate", "run", "look", "train", "resume", "evaluate", "compare", "models", "show", "data", "doctor"]
+COMMANDS = [
+    *("translate", "complete", "score", "prompt", "run", "look", "train", "resume", "evaluate", "compare"),
+    *("import", "models", "show", "data", "doctor"),
+]
 PNG = b"\x89PNG\r\n\x1a\n"
 SENTENCE = "one cat sees three dogs"
 

@@ -5,6 +5,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import torch
@@ -12,11 +13,41 @@ import torch
 from saccade.cli.main import main
 from saccade.folder import Storage, write_card, write_folder
 from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
+from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
 from saccade.tokens.marks import SPECIALS
-from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
+from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 
 SENTENCES = ["one two three four", "two cats see one dog", "four dogs see three cats", "one cat sees three dogs"]
 STACK = {"layers": 2, "width": 16, "heads": 2, "hidden": 32}
+CONTEXT = 24
+LATER = {
+    "positions": {"kind": "rotary"},
+    "norm": "rms",
+    "feedforward": "gated",
+    "activation": "silu",
+    "key_heads": 2,
+    "windows": (0, 3),
+    "bias": False,
+    "tie": False,
+}
+GPTS: dict[str, dict[str, Any]] = {
+    "gpt-2": {},
+    "relu": {"activation": "relu"},
+    "rotary": {"positions": {"kind": "rotary"}},
+    "rotary halves": {"positions": {"kind": "rotary", "layout": "halves", "base": 500.0}},
+    "sinusoidal": {"positions": {"kind": "sinusoidal"}},
+    "no positions": {"positions": {"kind": "none"}},
+    "rms": {"norm": "rms"},
+    "gated": {"feedforward": "gated", "activation": "silu"},
+    "one key head": {"key_heads": 1},
+    "two key heads": {"key_heads": 2},
+    "windows": {"windows": (0, 3)},
+    "a window of one": {"windows": (1,)},
+    "no bias": {"bias": False},
+    "untied": {"tie": False},
+    "later turns": LATER,
+}
+"""GPT-2's parts, each of them turned into a later one, and all together."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +79,40 @@ def ask(*arguments: str | Path, stdin: bytes = b"") -> Said:
             code = ended.code
     assert isinstance(code, int), f"a command ends with an exit code, not with {code!r}"
     return Said(code, out.getvalue(), err.getvalue())
+
+
+def gpt_config(name: str, **options: Any) -> GptConfig:
+    sizes = {"layers": 3, "width": 16, "heads": 4, "hidden": 24, "context": CONTEXT}
+    return GptConfig.read(sizes | GPTS[name] | options, where=name)
+
+
+def tiny_gpt(name: str = "gpt-2", *, vocabulary: int = 20, seed: int = 0, **options: Any) -> LanguageModel:
+    """An untrained language model, in eval mode, whose every weight matters."""
+    torch.manual_seed(seed)
+    model = build_gpt(gpt_config(name, **options), vocabulary)
+    with torch.no_grad():
+        # Fresh weights are so small, biases so zero and norms so one that a model without them would pass every test.
+        for weight in model.parameters():
+            weight.mul_(12 if weight.ndim == 2 else 1).add_(0.1 * torch.randn_like(weight))
+    return model.eval()
+
+
+def tiny_vocabulary(kind: str = "bpe") -> Vocabulary:
+    """Of the sentences above and some letters of more than one byte, for a language model."""
+    texts = [*SENTENCES, "\n", "für 5 € ☃"]
+    return train_vocabulary(TokensConfig.model_validate({"kind": kind, "vocabulary": 320}), texts, spaced=False)
+
+
+def write_tiny_language_model(
+    path: Path, *, kind: str = "bpe", marked: bool = True, name: str = "gpt-2", seed: int = 0
+) -> Path:
+    """An untrained language model that writes pieces of anything; its context is of 24 tokens."""
+    vocabulary, config = tiny_vocabulary(kind), gpt_config(name)
+    model = tiny_gpt(name, vocabulary=len(vocabulary), seed=seed)
+    table = {"task": "language", "name": "tiny", "model": config.table(), "marked": marked}
+    write_folder(path, table, model, vocabulary.tokenizer.to_str(), storage="float32")
+    write_card(path, "# tiny\n\nA tiny model for tests.\n")
+    return path
 
 
 def write_tiny_model(path: Path, *, storage: Storage = "float32", seed: int = 0) -> Path:

@@ -25,13 +25,14 @@ class TextFile(Record):
     """For column: which, counted from 1."""
 
 
-def read_documents(files: Sequence[TextFile], folders: Sequence[Path]) -> list[str]:
+def read_documents(files: Sequence[TextFile], folders: Sequence[Path], *, lowercase: bool = False) -> list[str]:
     """All documents of the files, in order; those without text are left out, and a text that recurs is kept once."""
     found: dict[str, None] = {}
     for file in files:
         path = Path(file.file) if Path(file.file).is_absolute() else find(file.file, folders)
         before = len(found)
-        found |= {text: None for text in _documents(file, path) if text.strip()}
+        texts = (text.lower() if lowercase else text for text in _documents(file, path))
+        found |= {text: None for text in texts if text.strip()}
         if len(found) == before:
             raise UserError(f"{path}: no text in it that is not already there")
     return list(found)

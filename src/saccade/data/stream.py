@@ -121,7 +121,9 @@ def encode_documents(vocabulary: Vocabulary, documents: Sequence[str], *, marked
     for document in documents:
         if marked:
             parts.append(np.array([BEGIN], dtype=kind))
-        parts += [np.array(ids, dtype=kind) for ids in vocabulary.encode(_pieces(document))]
+        first, *rest = _pieces(document)
+        encoded = [*vocabulary.encode([first]), *vocabulary.encode(rest, continues=True)]
+        parts += [np.array(ids, dtype=kind) for ids in encoded]
     return np.concatenate([*parts, np.array([BEGIN] if marked else [], dtype=kind)])
 
 

@@ -37,7 +37,9 @@ class Embedding(nn.Module):
 
     def forward(self, tokens_BT: Tensor, start: int | Tensor = 0, last: int | None = None) -> Tensor:
         """`start` is the position of each row's first token, `last` the highest of any: known, not read back."""
-        x: Tensor = self.tokens(tokens_BT) * self.scale
+        x: Tensor = self.tokens(tokens_BT)
+        if self.scale != 1:
+            x = x * self.scale
         if self.positions is not None:
             position_T = torch.arange(tokens_BT.shape[1], device=tokens_BT.device)
             at = position_T + (start if isinstance(start, int) else start[:, None])

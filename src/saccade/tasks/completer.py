@@ -83,12 +83,21 @@ class Completer:
     rows_at_once = 32
     default_tokens = 200
 
-    def __init__(self, model: LanguageModel, vocabulary: Vocabulary, *, marked: bool, how: How | None = None) -> None:
-        """`marked`: the model knows documents, which begin with <s> and end with </s>."""
+    def __init__(
+        self,
+        model: LanguageModel,
+        vocabulary: Vocabulary,
+        *,
+        marked: bool,
+        lowercase: bool = False,
+        how: How | None = None,
+    ) -> None:
+        """`marked`: the model knows documents, which begin with <s> and end with </s>. `lowercase`: it has never seen
+        a capital, and reads prompts without."""
         self.model = model.eval()
         self.decoder = fast_decoder(model.decoder, how or fastest())
         self.vocabulary = vocabulary
-        self.marked = marked
+        self.marked, self.lowercase = marked, lowercase
         self.context = model.context
 
     @property
@@ -138,7 +147,7 @@ class Completer:
 
     def begin(self, prompt: str) -> list[int]:
         """The ids of a prompt as the model reads it."""
-        ids = self.vocabulary.encode([prompt])[0] if prompt else []
+        ids = self.vocabulary.encode([prompt.lower() if self.lowercase else prompt])[0] if prompt else []
         if self.marked:
             return [BEGIN, *ids]
         if not ids and self.vocabulary.characters is not None and "\n" not in self.vocabulary.characters:

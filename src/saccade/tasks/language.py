@@ -57,6 +57,8 @@ class LanguageRecipe(Recipe):
     data: Annotated[FilesConfig | PromptsConfig, Field(discriminator="kind")]
     tokens: TokensConfig = TokensConfig(vocabulary=4000)
     model: GptConfig = GptConfig()
+    lowercase: bool = False
+    """Texts, and later prompts, are read in lower case."""
     storage: Storage = "float16"
     """How the trained weights are stored."""
 
@@ -162,6 +164,7 @@ class LanguageTask:
             "model": recipe.model.table(),
             "data": recipe.data.table(),
             "marked": _marked(recipe.data),
+            "lowercase": recipe.lowercase,
         }
         tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
         write_folder(out, config, work.model, tokenizer, storage=recipe.storage)
@@ -180,7 +183,8 @@ class LanguageTask:
         marked = folder.config.get("marked")
         if not isinstance(marked, bool):
             raise UserError(f"{where}: marked is {marked!r}, not true or false")
-        return Completer(model, vocabulary, marked=marked, how=how)
+        lowercase = folder.config.get("lowercase") is True
+        return Completer(model, vocabulary, marked=marked, lowercase=lowercase, how=how)
 
     def evaluate(
         self,
@@ -199,13 +203,16 @@ class LanguageTask:
             settings = PromptsConfig.read(data, where=str(folder.path / "config.json"))
             return accuracies(pipeline, settings, read_words(folders), report)
         if files:
-            texts = read_documents([TextFile(file=str(file.resolve())) for file in files], [])
+            given = [TextFile(file=str(file.resolve())) for file in files]
+            texts = read_documents(given, [], lowercase=pipeline.lowercase)
         else:
             if not data:
                 raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
-            texts = _split(FilesConfig.read(data, where=str(folder.path / "config.json")), folders)[1]
+            trained = FilesConfig.read(data, where=str(folder.path / "config.json"))
+            texts = _split(trained, folders, lowercase=pipeline.lowercase)[1]
         tokens = encode_documents(pipeline.vocabulary, texts, marked=pipeline.marked)
-        return surprise(pipeline.model, Stream(tokens)).scores(sum(len(text.encode()) for text in texts))
+        apart = not isinstance(data, dict) or data.get("apart") is not False
+        return surprise(pipeline.model, Stream(tokens, apart)).scores(sum(len(text.encode()) for text in texts))
 
 
 class _Validation:
@@ -237,23 +244,33 @@ def _marked(data: FilesConfig | PromptsConfig) -> bool:
 def _texts(recipe: LanguageRecipe, folders: Sequence[Path]) -> tuple[list[str], list[str]]:
     if isinstance(recipe.data, PromptsConfig):
         return training_pages(recipe.data, folders), held_out_pages(recipe.data, folders)
-    return _split(recipe.data, folders)
+    return _split(recipe.data, folders, lowercase=recipe.lowercase)
 
 
-def _split(data: FilesConfig, folders: Sequence[Path]) -> tuple[list[str], list[str]]:
-    """The documents to train on and those held out; a single document is cut."""
-    documents = read_documents(data.train, folders)
+def _split(data: FilesConfig, folders: Sequence[Path], *, lowercase: bool) -> tuple[list[str], list[str]]:
+    """The documents to train on and those held out; where they are few, one of them is cut."""
+    documents = read_documents(data.train, folders, lowercase=lowercase)
     if data.valid:
-        return documents, read_documents(data.valid, folders)
-    if len(documents) == 1:
-        cut = int(len(documents[0]) * (1 - data.hold))
-        training, held = [documents[0][:cut]], [documents[0][cut:]]
-    else:
+        return documents, read_documents(data.valid, folders, lowercase=lowercase)
+    if len(documents) * min(data.hold, 1 - data.hold) >= 1:
         cut = int(len(documents) * (1 - data.hold))
         training, held = documents[:cut], documents[cut:]
+    else:
+        training, held = _cut(documents, data.hold)
     if not "".join(training).strip() or not "".join(held).strip():
         raise UserError(f"the text is too short to hold {data.hold:.0%} of it out")
     return training, held
+
+
+def _cut(documents: list[str], share: float) -> tuple[list[str], list[str]]:
+    """All but the last `share` of the characters, and those: a tenth of two books is not the second book."""
+    total = sum(map(len, documents))
+    training, held, left = list(documents), list[str](), total - int(total * (1 - share))
+    while len(training) > 1 and left >= len(training[-1]):
+        left -= len(training[-1])
+        held.insert(0, training.pop())
+    place = len(training[-1]) - left
+    return [*training[:-1], training[-1][:place]], [part for part in (training[-1][place:], *held) if part]
 
 
 def _describe(starts: np.ndarray, stream: Stream, context: int, vocabulary: Vocabulary) -> str:

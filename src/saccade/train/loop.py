@@ -32,7 +32,7 @@ from saccade.train.checkpoint import (
 )
 from saccade.train.log import Log
 from saccade.train.objective import Objective
-from saccade.train.optim import AdamConfig, build_optimizer
+from saccade.train.optim import AdamConfig, build_optimizer, clip
 from saccade.train.parts import Parts
 from saccade.train.schedule import SCHEDULES
 
@@ -136,7 +136,7 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
                     totals[name] = totals.get(name, 0.0) + loss
                 if not math.isfinite(totals["loss"]):
                     raise _not_finite("loss", totals["loss"], step, work.describe(indices), folder)
-            norm = nn.utils.clip_grad_norm_(model.parameters(), config.clip).item()
+            norm = clip(parts.weights, config.clip)
             if not math.isfinite(norm):
                 raise _not_finite("gradient", norm, step, work.describe(np.concatenate(chosen)), folder)
             rate = config.adam.rate * schedule(step, config.warmup, config.steps)

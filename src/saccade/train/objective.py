@@ -48,10 +48,9 @@ class SequenceObjective:
 
     def __call__(self, model: nn.Module, batch: SequenceBatch) -> Losses:
         assert isinstance(model, EncoderDecoder)
-        real_BT = batch.labels_BT != PAD
         memory = model.read(batch.source_BS, batch.source_mask_BS)
         features_BTD = model.decoder.features(batch.target_BT, memory)
-        return _losses(features_BTD[real_BT], model.decoder.head, batch.labels_BT[real_BT], self.smoothing)
+        return _losses(*_real(features_BTD, batch.labels_BT), model.decoder.head, self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,19 @@ class LanguageObjective:
 
     def __call__(self, model: nn.Module, batch: LanguageBatch) -> Losses:
         assert isinstance(model, LanguageModel)
-        real_BT = batch.labels_BT != PAD
         features_BTD = model.features(batch.tokens_BT, batch.documents_BT)
-        return _losses(features_BTD[real_BT], model.decoder.head, batch.labels_BT[real_BT], self.smoothing)
+        return _losses(*_real(features_BTD, batch.labels_BT), model.decoder.head, self.smoothing)
 
 
-def _losses(features_ND: Tensor, head: nn.Linear, labels_N: Tensor, smoothing: float) -> Losses:
-    """Of real positions only: padding never reaches the output layer, the widest of all."""
+def _real(features_BTD: Tensor, labels_BT: Tensor) -> tuple[Tensor, Tensor]:
+    """Real positions only: padding never reaches the output layer, the widest of all."""
+    real_BT = labels_BT != PAD
+    if real_BT.all():  # as in windows of a stream: nothing is copied, forth or back
+        return features_BTD.flatten(0, 1), labels_BT.flatten()
+    return features_BTD[real_BT], labels_BT[real_BT]
+
+
+def _losses(features_ND: Tensor, labels_N: Tensor, head: nn.Linear, smoothing: float) -> Losses:
     loss, nll = cross_entropy(features_ND, head, labels_N, smoothing)
     count = labels_N.shape[0]
     return {"loss": (loss, count), "nll": (nll, count)} if smoothing else {"loss": (loss, count)}

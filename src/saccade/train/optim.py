@@ -1,7 +1,9 @@
-"""The optimiser: fused AdamW, with weight decay on matrices only."""
+"""The optimiser: fused AdamW, with weight decay on matrices only, and gradients clipped before it steps."""
+
+from collections.abc import Sequence
 
 from pydantic import Field
-from torch import nn, optim
+from torch import Tensor, nn, optim
 
 from saccade.config import Record
 
@@ -22,3 +24,15 @@ def build_optimizer(model: nn.Module, config: AdamConfig) -> optim.AdamW:
     vectors = [weight for weight in model.parameters() if weight.ndim < 2]
     groups = [{"params": matrices, "weight_decay": config.decay}, {"params": vectors, "weight_decay": 0.0}]
     return optim.AdamW(groups, lr=config.rate, betas=config.betas, eps=config.epsilon, fused=True)
+
+
+def clip(weights: Sequence[Tensor], most: float) -> float:
+    """The norm of all gradients together, which are then scaled down to `most` if it is larger (Pascanu et al. 2013).
+
+    As `nn.utils.clip_grad_norm_`, which multiplies by one where there is nothing to clip.
+    """
+    total = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
+    norm = total.item()
+    if norm > most:
+        nn.utils.clip_grads_with_norm_(weights, most, total)
+    return norm
