@@ -65,7 +65,9 @@ SCALARS = (
     | st.text(st.characters(exclude_categories=["Cs"]))
 )
 TABLES = st.recursive(
-    st.dictionaries(KEYS, SCALARS | st.lists(SCALARS, max_size=3), max_size=4),
+    st.dictionaries(
+        KEYS, SCALARS | st.lists(SCALARS | st.dictionaries(KEYS, SCALARS, max_size=2), max_size=3), max_size=4
+    ),
     lambda inner: st.dictionaries(KEYS, SCALARS | inner, max_size=4),
     max_leaves=6,
 )

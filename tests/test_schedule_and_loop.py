@@ -25,7 +25,7 @@ from saccade.train.checkpoint import average, checkpoints, read_checkpoint, read
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, TrainConfig, Work, train
 from saccade.train.objective import Losses, SequenceObjective
-from saccade.train.optim import AdamConfig, build_optimizer
+from saccade.train.optim import AdamConfig, build_optimizer, clip
 from saccade.train.parts import Parts
 from saccade.train.schedule import inverse_square_root, linear_to_zero
 
@@ -138,6 +138,21 @@ def test_weight_decay_is_for_matrices_alone() -> None:
     for name, weight in model.named_parameters():
         expected = before[name] * (1 - 0.1 * 0.5) if weight.ndim >= 2 else before[name]
         torch.testing.assert_close(weight.detach(), expected)
+
+
+@pytest.mark.parametrize("size", [1e-4, 10.0])
+def test_clipping_is_pytorchs_bit_for_bit_whether_there_is_something_to_clip_or_not(size: float) -> None:
+    found = {}
+    for name in ("ours", "pytorchs"):
+        weights = [nn.Parameter(torch.zeros(3, 5)), nn.Parameter(torch.zeros(7)), nn.Parameter(torch.zeros(2))]
+        torch.manual_seed(0)
+        for weight in weights[:2]:  # one weight was not used
+            weight.grad = size * torch.randn_like(weight)
+        norm = clip(weights, 1.0) if name == "ours" else nn.utils.clip_grad_norm_(weights, 1.0).item()
+        assert weights[2].grad is None
+        found[name] = [torch.tensor(norm), *(weight.grad for weight in weights[:2] if weight.grad is not None)]
+    assert (found["ours"][0] > 1) == (size > 1)
+    assert all(torch.equal(one, other) for one, other in zip(found["ours"], found["pytorchs"], strict=True))
 
 
 # The loop, on toy data

@@ -105,6 +105,8 @@ def _lines(table: Table, path: tuple[str, ...]) -> Iterator[str]:
 def _literal(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(_literal(item) for item in value)}]"
+    if isinstance(value, dict):  # a table in a list
+        return f"{{{', '.join(f'{key} = {_literal(item)}' for key, item in value.items())}}}"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)
