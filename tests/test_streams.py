@@ -425,6 +425,13 @@ def test_documents_come_once_in_order_from_all_files(tmp_path: Path) -> None:
     assert read_documents([TextFile(file=str(tmp_path / "a.txt"), documents="lines")], []) == ["one", "two"]
 
 
+def test_in_lower_case_documents_that_differ_in_capitals_are_one(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("One\none\nTWO Ä\n", encoding="utf-8")
+    files = [TextFile(file="a.txt", documents="lines")]
+    assert read_documents(files, [tmp_path], lowercase=True) == ["one", "two ä"]
+    assert read_documents(files, [tmp_path]) == ["One", "one", "TWO Ä"]
+
+
 @pytest.mark.parametrize("kind", ["whole", "lines", "separated", "column", "conllu"])
 @pytest.mark.parametrize("content", ["", "\n \n\t\n"], ids=repr)
 def test_a_file_without_text_is_refused_by_name(tmp_path: Path, kind: str, content: str) -> None:

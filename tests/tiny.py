@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from saccade.cli.main import main
 from saccade.folder import Storage, write_card, write_folder
 from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
+from saccade.tasks.completer import Completer
 from saccade.tokens.marks import SPECIALS
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 
@@ -136,3 +138,24 @@ def write_tiny_model(path: Path, *, storage: Storage = "float32", seed: int = 0)
     write_folder(path, table, model, vocabulary.tokenizer.to_str(), storage=storage)
     write_card(path, "# tiny\n\nA tiny model for tests.\n")
     return path
+
+
+def tiny_completer(kind: str = "bpe", *, marked: bool = True, name: str = "gpt-2", **options: Any) -> Completer:
+    vocabulary = tiny_vocabulary(kind)
+    model = tiny_gpt(name, vocabulary=len(vocabulary), **options)
+    return Completer(model, vocabulary, marked=marked, how="exact")
+
+
+def answered(said: Said) -> str:
+    assert said.code == 0, said
+    assert said.err == "", said
+    return said.out
+
+
+def insist_one_line(said: Said, code: int, fragments: Sequence[str]) -> None:
+    assert said.code == code, said
+    assert said.out == "", said.out
+    assert said.err.startswith("saccade: "), said.err
+    assert said.err.count("\n") == 1, said.err
+    for fragment in fragments:
+        assert fragment in said.err, said.err
