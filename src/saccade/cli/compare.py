@@ -220,8 +220,9 @@ def _train_apart(entry: "Entry", run: Path, folders: list[Path], *, quiet: bool)
 
 
 def _train_one(table: dict[str, Any], run: Path, folders: list[Path], quiet: bool, told: Connection) -> None:
-    import resource
     import signal
+
+    from saccade.train.allocator import most_memory
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout = sys.stderr  # results are the report's to tell
@@ -235,5 +236,4 @@ def _train_one(table: dict[str, Any], run: Path, folders: list[Path], quiet: boo
         code = 130
     except Exception as error:  # whatever it is, the others go on
         code, failure = 1, str(error) if isinstance(error, UserError) else repr(error)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    told.send({"code": code, "failure": failure, "peak": peak})
+    told.send({"code": code, "failure": failure, "peak": most_memory()})

@@ -5,9 +5,7 @@ Vaswani et al. 2017, table 1, says what to expect; here each figure is taken on 
 
 import math
 import multiprocessing
-import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from saccade.nn.conv import GatedConvolution
 from saccade.nn.multihead import SelfAttention
 from saccade.nn.recurrent import GruCell, LstmCell, unroll
 from saccade.study.plots import Line, Panel, draw_panels, markdown_table
+from saccade.train.allocator import most_memory
 
 Say = Callable[[str], None]
 WIDTH, HEADS, KERNEL = 64, 4, 3
@@ -114,10 +113,10 @@ def measure_layer(name: str, lengths: tuple[int, ...]) -> list[Cost]:
     torch.manual_seed(0)
     layer = KINDS[name].build()
     list(_runs(layer, lengths[0]))  # first calls start threads and load code
-    before, costs = _peak(), []
+    before, costs = most_memory(), []
     for length in lengths:
         forwards, backwards, calls = zip(*_runs(layer, length), strict=True)
-        cost = Cost(length, statistics.median(forwards), statistics.median(backwards), _peak() - before, calls[0])
+        cost = Cost(length, statistics.median(forwards), statistics.median(backwards), most_memory() - before, calls[0])
         costs.append(cost)
     return costs
 
@@ -144,11 +143,6 @@ def _runs(layer: nn.Module, length: int) -> Iterator[tuple[float, float, int]]:
         spent += ended - began
         yield middle - began, ended - middle, waited
     handle.remove()
-
-
-def _peak() -> int:
-    """The most memory this process ever held, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 # How far a gradient reaches

@@ -1,6 +1,8 @@
-"""Keep memory once it was asked for: training asks for the same large blocks again every step."""
+"""This process's memory: kept once it was asked for, as training asks for the same large blocks every step; and how
+much it ever was."""
 
 import ctypes
+import resource
 import sys
 
 # glibc's malloc.h
@@ -23,3 +25,8 @@ def keep_memory() -> None:
     mallopt(M_MMAP_MAX, 0)
     mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
     mallopt(M_TOP_PAD, 256 * 2**20)
+
+
+def most_memory() -> int:
+    """The most bytes this process ever held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
