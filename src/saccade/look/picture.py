@@ -29,9 +29,10 @@ def draw(alignment: Alignment, path: Path) -> Path:
     figure = Figure(figsize=(1.6 + 0.08 * longest + 0.42 * columns, 1.6 + 0.36 * rows), layout="constrained")
     axes = figure.add_subplot()
     image = axes.imshow(alignment.weights_TS, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-    axes.set_xticks(range(columns), alignment.source, rotation=45, ha="left", rotation_mode="anchor")
+    # Words are words: a pair of dollars is no formula.
+    axes.set_xticks(range(columns), alignment.source, rotation=45, ha="left", rotation_mode="anchor", parse_math=False)
     axes.xaxis.tick_top()
-    axes.set_yticks(range(rows), alignment.target)
+    axes.set_yticks(range(rows), alignment.target, parse_math=False)
     axes.tick_params(length=0)
     axes.set_xticks([edge - 0.5 for edge in range(1, columns)], minor=True)
     axes.set_yticks([edge - 0.5 for edge in range(1, rows)], minor=True)

@@ -89,7 +89,9 @@ def _is_mark(piece: str) -> bool:
 
 
 def _labels(pieces: Sequence[str], groups: list[list[int]]) -> list[str]:
-    return ["".join(pieces[i] for i in group).strip() or "␣" for group in groups]
+    """Words as they can be drawn: what has no shape, such as a control character, is shown as U+FFFD."""
+    words = ("".join(pieces[i] for i in group).strip() or "␣" for group in groups)
+    return ["".join(letter if letter.isprintable() else "\ufffd" for letter in word) for word in words]
 
 
 def _within(number: int, count: int, what: str) -> int:

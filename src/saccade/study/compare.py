@@ -244,7 +244,9 @@ def _draw_alignments(results: Sequence[Result], path: Path) -> None:
         assert alignment is not None
         axes = figure.add_subplot(1, len(results), number)
         axes.imshow(alignment.weights_TS, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-        axes.set_xticks(range(len(alignment.source)), alignment.source, rotation=45, ha="right", fontsize=8)
-        axes.set_yticks(range(len(alignment.target)), alignment.target, fontsize=8)
+        axes.set_xticks(
+            range(len(alignment.source)), alignment.source, rotation=45, ha="right", fontsize=8, parse_math=False
+        )
+        axes.set_yticks(range(len(alignment.target)), alignment.target, fontsize=8, parse_math=False)
         axes.set_title(f"{result.entry.name}\n{alignment.title}", fontsize=8)
     figure.savefig(path, dpi=120)
