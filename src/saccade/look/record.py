@@ -58,7 +58,7 @@ class TextLooks:
         source_groups, target_groups = group_words(self.source), group_words(self.target)
         columns = np.stack([weights_TS[:, group].sum(axis=1) for group in source_groups], axis=1)
         joined = np.stack([columns[group].mean(axis=0) for group in target_groups])
-        which = f"mean of {heads} heads" if one is None else f"head {one} of {heads}"
+        which = "one head" if heads == 1 else f"mean of {heads} heads" if one is None else f"head {one} of {heads}"
         kind = "cross-attention" if self.drawn == "cross" else "self-attention"
         title = f"{kind}, layer {number} of {layers}, {which}"
         return Alignment(_labels(self.source, source_groups), _labels(self.target, target_groups), joined, title)
