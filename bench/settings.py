@@ -8,7 +8,7 @@ from typing import ClassVar
 @dataclass(frozen=True)
 class Settings:
     numbers: ClassVar[dict[str, str]] = {
-        "repeats": "rounds; in each, every engine is measured once, in turn (5; startup 7)",
+        "repeats": "rounds; in each, every engine is measured once, in turn (5; startup 7; characters 3)",
         "warmup": "training: steps before the clock starts",
         "steps": "training: steps on the clock",
         "calls": "translation: calls on the clock in each round, at least",

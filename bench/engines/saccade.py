@@ -28,17 +28,13 @@ def wrap(model: EncoderDecoder) -> Engine:
     parts = Parts(model, objective)
 
     def backward(batch: Batch) -> float:
-        rows = parts.split(np.arange(len(batch.labels_BT)))
-        batches = [_rows(batch, chosen) for chosen in rows]
+        numbers = np.arange(len(batch.labels_BT))
+        whole = SequenceBatch(batch.source_BS, batch.source_mask_BS, batch.target_BT, batch.labels_BT, numbers)
+        batches = [whole.rows(chosen) for chosen in parts.split(numbers)]
         count = sum(objective.count(part) for part in batches)
         return sum(losses["loss"] for losses in parts.add_gradients(batches, count))
 
     return Engine(f"saccade {__version__}", model, backward, optimizer)
-
-
-def _rows(batch: Batch, rows: np.ndarray) -> SequenceBatch:
-    mask_BS = None if batch.source_mask_BS is None else batch.source_mask_BS[rows]
-    return SequenceBatch(batch.source_BS[rows], mask_BS, batch.target_BT[rows], batch.labels_BT[rows], indices=rows)
 
 
 if __name__ == "__main__":

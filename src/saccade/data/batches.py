@@ -52,6 +52,13 @@ class SequenceBatch:
     indices: np.ndarray
     """Which examples these are, to name them when something goes wrong."""
 
+    def rows(self, chosen: np.ndarray) -> "SequenceBatch":
+        """Some of its rows."""
+        mask_BS = None if self.source_mask_BS is None else self.source_mask_BS[chosen]
+        return SequenceBatch(
+            self.source_BS[chosen], mask_BS, self.target_BT[chosen], self.labels_BT[chosen], self.indices[chosen]
+        )
+
 
 @dataclass(frozen=True)
 class SequencePairs:

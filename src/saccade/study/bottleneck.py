@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -23,6 +24,7 @@ from saccade.train.allocator import keep_memory
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
 from saccade.train.parts import Parts
+from saccade.train.step import take_step
 
 Say = Callable[[str], None]
 SYMBOLS, FIRST, LONGEST = 10, 4, 1000
@@ -111,13 +113,11 @@ def grow(config: EncoderDecoderConfig, seconds: float, say: Say, *, seed: int = 
         # Shorter ones come up again now and then, so that they are not forgotten.
         now_length = length if steps % 4 else int(torch.randint(1, length + 1, ()))
         batch = backwards(now_length)
-        losses = list(parts.add_gradients(_halves(batch, parts.most), batch.labels_BT.numel()))
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
+        halves = [batch.rows(rows) for rows in parts.split(np.arange(len(batch.labels_BT)))]
+        taken = take_step(parts, optimizer, halves, 1.0)
         steps += 1
         # A loss this low means that nearly all is right; only then is it worth counting.
-        if now_length == length and sum(loss["loss"] for loss in losses) < 4 * (1 - MASTERED):
+        if now_length == length and taken.totals["loss"] < 4 * (1 - MASTERED):
             share = accuracy(model, length)
             if share >= MASTERED:
                 mastered = length
@@ -156,10 +156,3 @@ def accuracy(model: EncoderDecoder, length: int) -> float:
         logits_BTV: Tensor = model(batch.source_BS, None, batch.target_BT)
     model.train()
     return float((logits_BTV.argmax(-1) == batch.labels_BT).float().mean())
-
-
-def _halves(batch: SequenceBatch, count: int) -> list[SequenceBatch]:
-    rows = [slice(first, None, count) for first in range(min(count, len(batch.labels_BT)))]
-    return [
-        SequenceBatch(batch.source_BS[r], None, batch.target_BT[r], batch.labels_BT[r], batch.indices[r]) for r in rows
-    ]

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from saccade.config import Table
 from saccade.data.text import read_pairs
@@ -25,6 +24,7 @@ from saccade.tasks.load import task_named
 from saccade.tasks.translation import TranslationTask, by_source
 from saccade.train.optim import build_optimizer
 from saccade.train.parts import Parts
+from saccade.train.step import take_step
 
 WARM_STEPS, LEAST_STEPS, LEAST_SECONDS = 3, 10, 8.0
 BUCKETS = 5
@@ -81,12 +81,7 @@ def seconds_per_step(task: Task, recipe: Recipe, folders: Sequence[Path]) -> flo
         while len(times) < WARM_STEPS + LEAST_STEPS or sum(times[WARM_STEPS:]) < LEAST_SECONDS:
             began = time.perf_counter()
             chosen = [part for _ in range(recipe.train.accumulate) for part in parts.split(next(work.sampler))]
-            batches = [work.batch(indices) for indices in chosen]
-            for _ in parts.add_gradients(batches, sum(work.objective.count(batch) for batch in batches)):
-                pass
-            nn.utils.clip_grad_norm_(work.model.parameters(), recipe.train.clip)
-            optimizer.step()
-            optimizer.zero_grad()
+            take_step(parts, optimizer, [work.batch(indices) for indices in chosen], recipe.train.clip)
             times.append(time.perf_counter() - began)
     return statistics.mean(times[WARM_STEPS:])
 

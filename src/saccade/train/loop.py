@@ -32,9 +32,10 @@ from saccade.train.checkpoint import (
 )
 from saccade.train.log import Log
 from saccade.train.objective import Objective
-from saccade.train.optim import AdamConfig, build_optimizer, clip
+from saccade.train.optim import AdamConfig, build_optimizer
 from saccade.train.parts import Parts
 from saccade.train.schedule import SCHEDULES
+from saccade.train.step import Step, take_step
 
 
 class TrainConfig(Record):
@@ -127,26 +128,18 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     with log, _interruptible() as interrupted:
         while progress.step < config.steps and not _patience_is_over(progress, config):
             step = progress.step + 1
-            chosen = [part for _ in range(config.accumulate) for part in parts.split(next(work.sampler))]
-            batches = [work.batch(indices) for indices in chosen]
-            count = sum(objective.count(batch) for batch in batches)
-            totals: dict[str, float] = {}
-            for indices, losses in zip(chosen, parts.add_gradients(batches, count), strict=True):
-                for name, loss in losses.items():
-                    totals[name] = totals.get(name, 0.0) + loss
-                if not math.isfinite(totals["loss"]):
-                    raise _not_finite("loss", totals["loss"], step, work.describe(indices), folder)
-            norm = clip(parts.weights, config.clip)
-            if not math.isfinite(norm):
-                raise _not_finite("gradient", norm, step, work.describe(np.concatenate(chosen)), folder)
             rate = config.adam.rate * schedule(step, config.warmup, config.steps)
             for group in optimizer.param_groups:
                 group["lr"] = rate
-            optimizer.step()
-            optimizer.zero_grad()
+            chosen = [part for _ in range(config.accumulate) for part in parts.split(next(work.sampler))]
+            batches = [work.batch(indices) for indices in chosen]
+            taken = take_step(parts, optimizer, batches, config.clip)
+            _insist_on_numbers(taken, step, chosen, work, folder)
             progress.step, progress.seconds = step, before + time.perf_counter() - began
+            tokens = sum(objective.count(batch) for batch in batches)
             flops = sum(objective.flops(model, batch) for batch in batches)
-            log.step(step, totals, rate=rate, norm=norm, tokens=count, flops=flops, epoch=work.sampler.progress)
+            epoch = work.sampler.progress
+            log.step(step, taken.totals, rate=rate, norm=taken.norm, tokens=tokens, flops=flops, epoch=epoch)
 
             if step % config.validate_every == 0 or step == config.steps:
                 _validate(work, config, progress, log)
@@ -261,6 +254,14 @@ def _judge(scores: dict[str, float], config: TrainConfig) -> float:
     if not math.isfinite(scores[name]):
         raise UserError(f"the validation figure {name} is {scores[name]}; the last good checkpoint is kept")
     return -scores[name] if config.judge.startswith("-") else scores[name]
+
+
+def _insist_on_numbers(taken: Step, step: int, chosen: list[np.ndarray], work: Work, folder: Path) -> None:
+    for indices, losses in zip(chosen, taken.losses, strict=True):
+        if not math.isfinite(losses["loss"]):
+            raise _not_finite("loss", losses["loss"], step, work.describe(indices), folder)
+    if not math.isfinite(taken.norm):
+        raise _not_finite("gradient", taken.norm, step, work.describe(np.concatenate(chosen)), folder)
 
 
 def _not_finite(what: str, value: float, step: int, batch: str, folder: Path) -> UserError:
