@@ -5,12 +5,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from saccade.cli.progress import Bar, progress_bar
-from saccade.cli.reading import Lines, Refused, checked
+from saccade.cli.reading import Lines, Refused, checked, on_one_line, standard_input
 from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS, TaskRow
 
@@ -155,13 +155,13 @@ def look(
 def _answer_all(texts: tuple[str, ...], model: str, options: Options, row: TaskRow | None) -> int:
     """Answer the arguments, or standard input line by line; 1 if any input could not be answered."""
     _check_look(texts, options)
-    longest = row.longest_text if row else max(row.longest_text for row in TASKS.values())
+    longest = (row or _row_of(model)).longest_text
     given = list(checked(texts, longest))
     lines = None
     if not given:
         if sys.stdin.isatty():
             print("saccade: reading standard input, one text a line; Ctrl-D ends it", file=sys.stderr)
-        lines = Lines(_standard_input(), longest)
+        lines = Lines(standard_input(), longest)
 
     request, how = options.request(), options.how
     from saccade.tasks.load import load
@@ -180,6 +180,14 @@ def _answer_all(texts: tuple[str, ...], model: str, options: Options, row: TaskR
             failed += sum(_show(pipeline, taken, request, options, first=number, report=report))
             number, done, chunk = number + len(taken), lines.taken, min(4 * chunk, LARGEST_CHUNK)
     return 1 if failed or lines.refused else 0
+
+
+def _row_of(model: str) -> TaskRow:
+    """What a model is for."""
+    from saccade.folder import read_config
+    from saccade.tasks.load import model_path, task_named
+
+    return TASKS[task_named(read_config(model_path(model))["task"]).name]
 
 
 def _within(bar: Bar, done: int, taken: int, size: int) -> "Report":
@@ -226,33 +234,24 @@ def _print(answer: "Answer", options: Options) -> None:
         print(json.dumps(answer.record(), ensure_ascii=False))
     elif options.best > 1:
         for one in answer.best:
-            print(f"{one.score:.4f}\t{_on_one_line(one.text)}")
+            print(f"{one.score:.4f}\t{on_one_line(one.text)}")
     else:
-        print(_on_one_line(answer.text))
-    if options.look is None:
-        return
-    if str(options.look) != "-":
-        answer.looks.picture(options.look, layer=options.layer, head=options.head)
-        print(f"saccade: drew {options.look}", file=sys.stderr)
+        print(on_one_line(answer.text))
+    if options.look is not None:
+        draw_looks(answer, options.look, options.layer, options.head)
+
+
+def draw_looks(answer: "Answer", file: Path, layer: int | None, head: int | None) -> None:
+    """Into a file, or, where it is "-", in the terminal."""
+    if str(file) != "-":
+        answer.looks.picture(file, layer=layer, head=head)
+        print(f"saccade: drew {file}", file=sys.stderr)
         return
     from rich.console import Console
 
     from saccade.look.picture import draw_in_terminal
 
-    draw_in_terminal(answer.looks.alignment(options.layer, options.head), Console(highlight=False))
-
-
-def _on_one_line(text: str) -> str:
-    """A line break that the model wrote would make line n the answer to another line."""
-    return text.replace("\r", " ").replace("\n", " ")
-
-
-def _standard_input() -> BinaryIO:
-    """Standard input by a reader of its own: the interpreter cannot close the shared one while a thread waits in it."""
-    try:
-        return open(sys.stdin.fileno(), "rb", closefd=False)
-    except OSError:  # not a real file
-        return sys.stdin.buffer
+    draw_in_terminal(answer.looks.alignment(layer, head), Console(highlight=False))
 
 
 def _check_look(texts: tuple[str, ...], options: Options) -> None:

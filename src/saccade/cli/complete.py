@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from saccade.cli.answer import Options, draw_looks
+from saccade.cli.curve import load_language_model
 from saccade.cli.reading import checked
 from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS
 
 if TYPE_CHECKING:
-    from saccade.decode.pack import How
     from saccade.tasks.completer import Completer
     from saccade.tasks.contract import Request
 
@@ -92,7 +93,7 @@ def complete(
         The smallest weights: faster on large models, and now and then another word.
     """
     _check(max_tokens, temperature, n, stop)
-    how = _how(exact=exact, int8=int8)
+    how = Options(exact=exact, int8=int8).how
     if look is None and (layer is not None or head is not None):
         raise WrongUse("--layer and --head say what to draw: add --look")
     if look is not None and (n > 1 or len(prompts) > 1):
@@ -104,7 +105,6 @@ def complete(
     given = _texts(prompts)
     from saccade.decode.sample import Drawing
     from saccade.tasks.contract import Request
-    from saccade.tasks.load import load
 
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     if not 0 <= seed < 2**40:
@@ -119,7 +119,7 @@ def complete(
         max_tokens=max_tokens,
     )
     Drawing(request.temperature, top_k, top_p, repetition)  # wrong numbers are said before anything is loaded
-    completer = _language_model(load(model, how), model)
+    completer = load_language_model(model, how)[0]
     for prompt in given:
         if notice := completer.slides(prompt, request):
             print(f"saccade: {notice}", file=sys.stderr)
@@ -157,9 +157,8 @@ def score(
     given = _texts(texts)
     if any(not text for text in given):
         raise UserError("an empty text has no pieces to score")
-    from saccade.tasks.load import load
 
-    completer = _language_model(load(model, "exact"), model)
+    completer = load_language_model(model, "exact")[0]
     for text in given:
         pieces, logprobs = completer.surprises(text)
         known = [logprob for logprob in logprobs if logprob is not None]
@@ -186,12 +185,6 @@ def _check(max_tokens: int, temperature: float, n: int, stop: list[str]) -> None
         raise WrongUse("--stop needs a string that is not empty")
 
 
-def _how(*, exact: bool, int8: bool) -> "How | None":
-    if exact and int8:
-        raise WrongUse("--exact and --int8 exclude each other")
-    return "exact" if exact else "int8" if int8 else None
-
-
 def _texts(given: tuple[str, ...]) -> list[str]:
     """The arguments, or all of standard input as one text, its last line end left out."""
     if given:
@@ -210,14 +203,6 @@ def _texts(given: tuple[str, ...]) -> list[str]:
             f"standard input is not UTF-8 (byte 0x{content[error.start]:02x} at byte {error.start + 1:,})"
         ) from None
     return list(checked([text.removesuffix("\n").removesuffix("\r")], ROW.longest_text))
-
-
-def _language_model(pipeline: object, model: str) -> "Completer":
-    from saccade.tasks.completer import Completer
-
-    if not isinstance(pipeline, Completer):
-        raise WrongUse(f"{model} is no language model: saccade models tells what each is for")
-    return pipeline
 
 
 def _stream(completer: "Completer", prompt: str, request: "Request", number: int, *, echo: bool, last: bool) -> None:
@@ -255,15 +240,8 @@ def _all(
         else:
             print((answer.prompt if echo else "") + answer.text, end="\n\n" if place < len(asked) - 1 else "\n")
         file, layer, head = look
-        if file is not None and str(file) != "-":
-            answer.looks.picture(file, layer=layer, head=head)
-            print(f"saccade: drew {file}", file=sys.stderr)
-        elif file is not None:
-            from rich.console import Console
-
-            from saccade.look.picture import draw_in_terminal
-
-            draw_in_terminal(answer.looks.alignment(layer, head), Console(highlight=False))
+        if file is not None:
+            draw_looks(answer, file, layer, head)
     sys.stdout.flush()
     return 1 if failed else 0
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from saccade.cli.answer import Options, _on_one_line, _standard_input
+from saccade.cli.answer import Options
 from saccade.cli.curve import COUNTS, PICTURES, load_language_model, measure, measure_families
 from saccade.cli.progress import progress_bar
-from saccade.cli.reading import Lines, Refused, checked
+from saccade.cli.reading import Lines, Refused, checked, on_one_line, standard_input
 from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS
 
@@ -186,7 +186,7 @@ def _queries(given: list[str]) -> Iterator[list[str | Refused]]:
         return
     if sys.stdin.isatty():
         print("saccade: reading standard input, one query a line; Ctrl-D ends it", file=sys.stderr)
-    lines = Lines(_standard_input(), ROW.longest_text)
+    lines = Lines(standard_input(), ROW.longest_text)
     while taken := lines.take(QUERIES_AT_ONCE):
         yield taken
 
@@ -227,7 +227,7 @@ def _answer(program: "Program", examples: "Sequence[Pair]", given: list[str], fo
                     record = {"input": query, "text": ""}
                 else:
                     record = answer.record()
-                print(json.dumps(record, ensure_ascii=False) if format == "json" else _on_one_line(record["text"]))
+                print(json.dumps(record, ensure_ascii=False) if format == "json" else on_one_line(record["text"]))
             failed = failed or any(isinstance(one, Refused | UserError) for one in (*queries, *answers))
             number += len(queries)
             sys.stdout.flush()

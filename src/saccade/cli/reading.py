@@ -85,3 +85,16 @@ def checked(texts: Iterable[str], longest: int) -> Iterator[str]:
         if len(text) > longest:
             raise UserError(f"a text of {len(text):,} characters; at most {longest:,} are read in one text")
         yield text
+
+
+def on_one_line(text: str) -> str:
+    """A line break that the model wrote would make line n the answer to another line."""
+    return text.replace("\r", " ").replace("\n", " ")
+
+
+def standard_input() -> BinaryIO:
+    """Standard input by a reader of its own: the interpreter cannot close the shared one while a thread waits in it."""
+    try:
+        return open(sys.stdin.fileno(), "rb", closefd=False)
+    except OSError:  # not a real file
+        return sys.stdin.buffer

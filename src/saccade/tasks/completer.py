@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from saccade.errors import UserError, WrongUse
 from saccade.look.record import END_LABEL, TextLooks
 from saccade.models.gpt import LanguageModel
 from saccade.nn.watch import watch
+from saccade.tasks.asked import Asked
 from saccade.tasks.contract import Report, Request, unreported
 from saccade.tokens.marks import BEGIN, END
 from saccade.tokens.vocabulary import Vocabulary
@@ -77,8 +78,10 @@ class _Text:
     """Characters already given away."""
 
 
-class Completer:
+class Completer(Asked[Completion]):
     """Completes: `completer("Once upon a time")`, or a list of beginnings."""
+
+    model: LanguageModel
 
     rows_at_once = 32
     default_tokens = 200
@@ -99,27 +102,6 @@ class Completer:
         self.vocabulary = vocabulary
         self.marked, self.lowercase = marked, lowercase
         self.context = model.context
-
-    @property
-    def parameters(self) -> int:
-        return sum(weight.numel() for weight in self.model.parameters())
-
-    @overload
-    def __call__(self, prompts: str, **options: Any) -> Completion: ...
-
-    @overload
-    def __call__(self, prompts: Sequence[str], **options: Any) -> list[Completion]: ...
-
-    def __call__(self, prompts: str | Sequence[str], **options: Any) -> Completion | list[Completion]:
-        """A beginning in, a completion out; a list in, a list out. Options are the fields of `Request`."""
-        if isinstance(options.get("stop"), str):
-            options["stop"] = (options["stop"],)  # a string is a sequence of strings too, but not the one that is meant
-        answers = []
-        for answer in self.answer([prompts] if isinstance(prompts, str) else prompts, Request(**options)):
-            if isinstance(answer, UserError):
-                raise answer
-            answers.append(answer)
-        return answers[0] if isinstance(prompts, str) else answers
 
     def answer(
         self,

@@ -70,8 +70,11 @@ def unreported(done: int, total: int) -> None:
 class Answer(Protocol):
     """What a pipeline says about one input."""
 
-    text: str
-    score: float
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def score(self) -> float: ...
 
     @property
     def best(self) -> Sequence["Answer"]:

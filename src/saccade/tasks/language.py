@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -19,13 +19,13 @@ from saccade.decode.pack import How
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.language import surprise
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, fill, insist_on_room, read_folder, write_card, write_folder
+from saccade.folder import ModelFolder, Storage, fill, insist_on_room
 from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
-from saccade.tasks.card import card
 from saccade.tasks.completer import Completer
 from saccade.tasks.contract import Recipe, Report, Request, unreported
 from saccade.tasks.prompting import PromptsConfig, accuracies, held_out_pages, training_pages
 from saccade.tasks.sizes import language_sizes_for
+from saccade.tasks.store import store
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import LanguageObjective
@@ -66,8 +66,8 @@ class LanguageRecipe(Recipe):
 class LanguageTask:
     """What the commands know of language modelling."""
 
-    name = "language"
-    recipe = LanguageRecipe
+    name: ClassVar[str] = "language"
+    recipe: ClassVar[type[Recipe]] = LanguageRecipe
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[LanguageRecipe, list[str]]:
         """Hold the end of the text out, and take a model as large as the text can feed."""
@@ -157,21 +157,13 @@ class LanguageTask:
         out: Path,
         report: Report = unreported,
     ) -> list[Score]:
-        """Store the model, then score what was stored: rounding included."""
-        config = {
-            "task": self.name,
-            "name": recipe.name,
+        settings = {
             "model": recipe.model.table(),
             "data": recipe.data.table(),
             "marked": _marked(recipe.data),
             "lowercase": recipe.lowercase,
         }
-        tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
-        write_folder(out, config, work.model, tokenizer, storage=recipe.storage)
-        folder = read_folder(out)
-        scores = self.evaluate(self.load(folder), folder, [], folders, Request(), report=report)
-        write_card(out, card(recipe, work.model, outcome, scores))
-        return scores
+        return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=folders, report=report)
 
     def load(self, folder: ModelFolder, how: How | None = None) -> Completer:
         where = str(folder.path / "config.json")

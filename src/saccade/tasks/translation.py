@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -19,12 +19,12 @@ from saccade.decode.pack import How
 from saccade.decode.search import SearchConfig
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score, bleu, chrf
-from saccade.folder import ModelFolder, Storage, fill, insist_on_room, read_folder, write_card, write_folder
+from saccade.folder import ModelFolder, Storage, fill, insist_on_room
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.transformer import StackConfig
-from saccade.tasks.card import card
 from saccade.tasks.contract import Recipe, Report, Request, unreported
 from saccade.tasks.sizes import sizes_for
+from saccade.tasks.store import store
 from saccade.tasks.table import TASKS
 from saccade.tasks.translator import Translator
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
@@ -74,8 +74,8 @@ def as_typed(text: str) -> str:
 class TranslationTask:
     """What the commands know of translation."""
 
-    name = "translation"
-    recipe = TranslationRecipe
+    name: ClassVar[str] = "translation"
+    recipe: ClassVar[type[Recipe]] = TranslationRecipe
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[TranslationRecipe, list[str]]:
         """Hold a part out, and take a model as large as the pairs can feed."""
@@ -169,24 +169,15 @@ class TranslationTask:
         out: Path,
         report: Report = unreported,
     ) -> list[Score]:
-        """Store the model, then score what was stored: rounding included."""
-        config = {
-            "task": self.name,
-            "name": recipe.name,
+        settings = {
             "model": recipe.model.table(),
             "search": recipe.search.table(),
             "data": recipe.data.table(),
             "lowercase": recipe.lowercase,
             "layer": recipe.layer or max(1, (recipe.model.decoder.looks + 1) // 2),
         }
-        tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
-        write_folder(out, config, work.model, tokenizer, storage=recipe.storage)
-        folder = read_folder(out)
-        scores = []
-        if recipe.data.test:
-            scores = self.evaluate(self.load(folder), folder, [], folders, Request(), report=report)
-        write_card(out, card(recipe, work.model, outcome, scores))
-        return scores
+        test = folders if recipe.data.test else None
+        return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=test, report=report)
 
     def load(self, folder: ModelFolder, how: How | None = None) -> Translator:
         where = str(folder.path / "config.json")

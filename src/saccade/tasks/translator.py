@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from saccade.errors import UserError
 from saccade.look.record import END_LABEL, TextLooks
 from saccade.models.encdec import EncoderDecoder
 from saccade.nn.watch import watch
+from saccade.tasks.asked import Asked
 from saccade.tasks.contract import Report, Request, unreported
 from saccade.tokens.marks import BEGIN
 from saccade.tokens.vocabulary import Vocabulary
@@ -55,8 +56,10 @@ class Translation:
         return record
 
 
-class Translator:
+class Translator(Asked[Translation]):
     """Translates: `translator("a sentence")`, or a list of them, batched."""
+
+    model: EncoderDecoder
 
     longest_source = 1_000
     """Tokens beyond which a text is no sentence, and is refused."""
@@ -79,25 +82,6 @@ class Translator:
         self.config = config
         self.layer = layer
         """The cross-attention layer that is drawn by default."""
-
-    @property
-    def parameters(self) -> int:
-        return sum(weight.numel() for weight in self.model.parameters())
-
-    @overload
-    def __call__(self, texts: str, **options: Any) -> Translation: ...
-
-    @overload
-    def __call__(self, texts: Sequence[str], **options: Any) -> list[Translation]: ...
-
-    def __call__(self, texts: str | Sequence[str], **options: Any) -> Translation | list[Translation]:
-        """A text in, a translation out; a list in, a list out. Options are the fields of `Request`, such as beam=1."""
-        answers = []
-        for answer in self.answer([texts] if isinstance(texts, str) else texts, Request(**options)):
-            if isinstance(answer, UserError):
-                raise answer
-            answers.append(answer)
-        return answers[0] if isinstance(texts, str) else answers
 
     def answer(
         self,
