@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
+import saccade
 from saccade.data.stream import Stream, encode_documents
 from saccade.errors import UserError
 from saccade.evaluate.language import surprise
 from saccade.folder import ModelFolder
 from saccade.tasks.contract import Request
 from saccade.tasks.language import FilesConfig, LanguageRecipe, LanguageTask, _split
-from saccade.tokens.marks import BEGIN
+from saccade.tokens.marks import BEGIN, SPECIALS
 from tiny import SENTENCES, Said, answered, ask, insist_one_line, tiny_completer
 
 
@@ -210,3 +211,16 @@ def test_a_text_that_is_not_there_is_named(tmp_path: Path) -> None:
     insist_one_line(
         ask("train", "language", tmp_path / "no.txt", "--out", tmp_path / "out"), 1, ["no.txt: no such file"]
     )
+
+
+def test_a_model_without_capitals_reads_none(text_file: Path, tmp_path: Path) -> None:
+    """Trained on a text in capitals, it still knows small letters only."""
+    (tmp_path / "loud.txt").write_text(text_file.read_text("utf-8").upper(), encoding="utf-8")
+    out = tmp_path / "quiet"
+    settings = [*SETTINGS, "--set", "lowercase=true", "--set", "tokens.kind=characters"]
+    assert ask("train", "language", tmp_path / "loud.txt", "--out", out, *settings, "--quiet").code == 0
+    completer = saccade.load(out)
+    assert not any(letter.isupper() for letter in completer.vocabulary.characters - set(SPECIALS))
+    assert completer.begin("ONE Dog") == completer.begin("one dog")
+    assert completer("ONE", max_tokens=5).ids == completer("one", max_tokens=5).ids
+    assert answered(ask("evaluate", out, tmp_path / "loud.txt")) == answered(ask("evaluate", out, text_file))
