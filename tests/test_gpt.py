@@ -25,7 +25,7 @@ from saccade.nn.rotary import Rotary
 from saccade.nn.watch import watch
 from tiny import CONTEXT, GPTS, gpt_config, tiny_gpt
 
-LEAN = {"gpt-2", "relu", "sinusoidal", "no positions", "untied"}
+LEAN = {"gpt-2", "relu", "rotary", "rotary halves", "sinusoidal", "no positions", "no bias", "untied"}
 """What the kernels run whole; the others run on packed linear layers."""
 PLACELESS = [name for name in GPTS if name in ("no positions", "later turns") or name.startswith("rotary")]
 """Where a text's logits do not depend on how far from the beginning of its row it stands."""

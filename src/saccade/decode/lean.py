@@ -32,14 +32,12 @@ FIRST_POSITIONS = 512
 
 
 def can_be_lean(stack: StackDecoder) -> bool:
-    """Whether the kernels know all of its parts; the later turns of GPT run on packed linear layers instead."""
+    """Whether the kernels know all of its parts; other norms, gates, shared heads and bands run on packed layers."""
     return isinstance(stack.norm, nn.LayerNorm | nn.Identity) and all(
         isinstance(block.feedforward, FeedForward)
         and block.feedforward.activation in (F.relu, F.gelu)
-        and block.feedforward.widen.bias is not None
         and isinstance(block.around_self.norm, nn.LayerNorm)
         and block.self_attention.key_heads == block.self_attention.heads
-        and block.self_attention.rotary is None
         and block.self_attention.window is None
         for block in stack.blocks
     )
@@ -82,6 +80,16 @@ class LeanStack:
         if isinstance(plain, StackDecoder):
             self.stack.head = ctypes.pointer(self._linear(plain.head, bits))
         self.kept = (plain, layers)
+        self.rotary = first.self_attention.rotary
+        self.turns: Numbers = np.zeros((0, 0), dtype=np.float32)
+
+    def turn_up_to(self, last: int) -> None:
+        """Have the angles of all positions up to `last`, where positions are rotary."""
+        if self.rotary is None or last < len(self.turns):
+            return
+        angles = self.rotary.angles(torch.arange(max(2 * last, FIRST_POSITIONS)))
+        self.turns = torch.cat([angles.cos(), angles.sin()], dim=-1).numpy()
+        self.stack.turns, self.stack.halves = _at(self.turns), self.rotary.layout == "halves"
 
     def run(self, job: native.Job) -> None:
         if self.library.run_stack(self.stack, job, native.threads()):
@@ -284,6 +292,7 @@ class LeanDecoder(Decoder):
         positions = np.asarray(state.longest) if state.even else state.lengths
         x_BD = self.embed(tokens_B.numpy(), positions, state.longest)
         logits_BV = state.room[: state.rows]
+        self.lean.turn_up_to(state.longest)
         state.add_token()
         self.lean.run(
             native.Job(

@@ -52,6 +52,8 @@ class Stack(ctypes.Structure):
         ("layer", POINTER(Layer)),
         ("last", POINTER(Norm)),
         ("head", POINTER(Linear)),
+        ("turns", c_void_p),
+        ("halves", c_int),
     ]
 
 

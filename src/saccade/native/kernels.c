@@ -370,6 +370,8 @@ typedef struct {
     const Layer *layer;
     const Norm *last; /* NULL when the blocks end in a norm of their own */
     const Linear *head; /* NULL for an encoder */
+    const float *turns; /* rotary positions: for each, the cosines of a head's pairs, then their sines; or NULL */
+    int halves;         /* channel i turns with i + size / 2, not 2i with 2i + 1 */
 } Stack;
 
 typedef struct {
@@ -414,14 +416,30 @@ static void enter(const Run *run, const Norm *norm, const Norm *pending, float *
                          COUNT = heads_ - HEAD < to_ - unit_ ? heads_ - HEAD : to_ - unit_, 1); \
          unit_ += COUNT)
 
+/* Pairs of channels of each head turned by the angles of one position (Su et al. 2021, 3.2). */
+static void turn(float *x, int heads, int size, const float *angles, int halves) {
+    int pairs = size / 2, apart = halves ? pairs : 1, step = halves ? 1 : 2;
+    for (int h = 0; h < heads; h++, x += size)
+        for (int i = 0; i < pairs; i++) {
+            float *one = x + i * step, *other = one + apart, was = *one;
+            *one = was * angles[i] - *other * angles[pairs + i];
+            *other = was * angles[pairs + i] + *other * angles[i];
+        }
+}
+
 static void look_around(const Run *run, int layer, float *weights, int thread, int threads) {
     const Job *job = run->job;
     int width = run->stack->width, size = width / run->stack->heads;
     FOR_HEADS(run, row, head, count) {
         int at = head * size;
-        const float *mine = run->wide + (int64_t)row * 3 * width + at;
+        float *mine = run->wide + (int64_t)row * 3 * width + at;
         Sight sight = {.to_value = width};
         if (job->pool) {
+            if (run->stack->turns) {
+                const float *angles = run->stack->turns + (int64_t)(job->lengths[row] - 1) * size;
+                turn(mine, count, size, angles, run->stack->halves);
+                turn(mine + width, count, size, angles, run->stack->halves);
+            }
             float *past = job->pool + (int64_t)layer * job->capacity * 2 * width + at;
             sight.keys = past, sight.stride = 2 * width;
             sight.places = job->places + (int64_t)row * job->most, sight.count = job->lengths[row];

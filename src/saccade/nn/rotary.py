@@ -34,10 +34,14 @@ class Rotary(nn.Module):
         """`start` is the position of the first token: one number, or one per row."""
         at_T = torch.arange(x_BNTH.shape[2], device=x_BNTH.device)
         at = at_T + start if isinstance(start, int) else (at_T + start[:, None])[:, None]
-        angles = at.unsqueeze(-1) * self.rates
+        angles = self.angles(at)
         cos, sin = angles.cos(), angles.sin()
         if self.layout == "halves":
             one, other = x_BNTH.chunk(2, dim=-1)
             return torch.cat([one * cos - other * sin, one * sin + other * cos], dim=-1)
         one, other = x_BNTH[..., ::2], x_BNTH[..., 1::2]
         return torch.stack([one * cos - other * sin, one * sin + other * cos], dim=-1).flatten(-2)
+
+    def angles(self, positions: Tensor) -> Tensor:
+        """[..., H / 2]: how far each pair is turned at these positions [...]."""
+        return positions.unsqueeze(-1) * self.rates
