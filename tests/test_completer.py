@@ -165,6 +165,8 @@ def test_between_two_pieces_the_reader_of_a_stream_is_left_alone() -> None:
     """It may train, or read another stream: nothing of how this one is computed holds for it."""
     completer = tiny_completer()
     request = Request(temperature=1.0, max_tokens=10)
+    modes: set[bool] = set()
+    completer.model.decoder.blocks[0].register_forward_hook(lambda *_: modes.add(torch.is_inference_mode_enabled()))
     one, other = completer.stream("one", request), completer.stream("two", request)
     for _ in zip(one, other, strict=False):
         assert not torch.is_inference_mode_enabled()
@@ -173,6 +175,7 @@ def test_between_two_pieces_the_reader_of_a_stream_is_left_alone() -> None:
     next(unfinished)
     del unfinished
     assert not torch.is_inference_mode_enabled()
+    assert modes == {True}, "while a token is written, nothing is kept for gradients"
 
 
 # Batches and seeds

@@ -40,6 +40,8 @@ class Entry:
     steps: int
     seconds_per_step: float
     """As measured before step 1."""
+    tokens_per_step: float = 0.0
+    """Target tokens, on average over the steps that were measured."""
     peak_bytes: int = 0
     failure: str = ""
     """Why there is no model, if there is none."""
@@ -71,26 +73,29 @@ class Comparison:
             raise UserError(f"{path} cannot be read; delete it to measure again") from None
 
 
-def seconds_per_step(task: Task, recipe: Recipe, folders: Sequence[Path]) -> float:
-    """A few steps of the recipe, timed, on a model that is thrown away."""
+def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, float]:
+    """Seconds and target tokens of a step: some steps of the recipe, timed, on a model that is thrown away."""
     with tempfile.TemporaryDirectory() as scratch:
         work, _ = task.prepare(recipe, folders, Path(scratch), resume=False)
         optimizer, parts = build_optimizer(work.model, recipe.train.adam), Parts(work.model, work.objective)
         work.model.train()
         times: list[float] = []
+        tokens: list[int] = []
         while len(times) < WARM_STEPS + LEAST_STEPS or sum(times[WARM_STEPS:]) < LEAST_SECONDS:
             began = time.perf_counter()
             chosen = [part for _ in range(recipe.train.accumulate) for part in parts.split(next(work.sampler))]
-            take_step(parts, optimizer, [work.batch(indices) for indices in chosen], recipe.train.clip)
+            batches = [work.batch(indices) for indices in chosen]
+            take_step(parts, optimizer, batches, recipe.train.clip)
             times.append(time.perf_counter() - began)
-    return statistics.mean(times[WARM_STEPS:])
+            tokens.append(sum(work.objective.count(batch) for batch in batches))
+    return statistics.mean(times[WARM_STEPS:]), statistics.mean(tokens[WARM_STEPS:])
 
 
 def plan(name: str, table: Table, folders: Sequence[Path], budget: float) -> Entry:
     """The recipe with as many steps as the budget allows, its warm-up and validations in proportion."""
     task = task_named(str(table.get("task", "missing")))
-    pace = seconds_per_step(task, task.recipe.read(table, where=name), folders)
-    steps = max(1, round(budget / pace))
+    seconds, tokens = pace(task, task.recipe.read(table, where=name), folders)
+    steps = max(1, round(budget / seconds))
     before = task.recipe.read(table, where=name).train
     share = steps / before.steps
     train = dict(table.get("train", {})) | {
@@ -99,7 +104,7 @@ def plan(name: str, table: Table, folders: Sequence[Path], budget: float) -> Ent
         "validate_every": max(1, steps // 10),
         "patience": 0,
     }
-    return Entry(name, table | {"train": train}, steps, pace)
+    return Entry(name, table | {"train": train}, steps, seconds, tokens)
 
 
 @dataclass(frozen=True)
@@ -111,7 +116,7 @@ class Result:
     bleu: float
     interval: float
     training: float
-    """Target tokens per second, the median over the run."""
+    """Target tokens per second, at the pace measured before step 1: a long run may share the cores with others."""
     decoding: float
     """Target tokens per second on the test part, beam search as the recipe sets it."""
     curve: list[tuple[float, float]]
@@ -144,7 +149,6 @@ def measure(entry: Entry, run: Path, folders: Sequence[Path], sentence: str) -> 
         part = bleu([texts[i] for i in chosen], [references[i] for i in chosen], lowercase=lowercase)
         by_length.append((float(lengths[chosen].mean()), part.value))
     lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    speeds = [line["tokens_per_second"] for line in lines if "tokens_per_second" in line]
     curve = [(line["step"] / entry.steps, line["validation"]["bleu"]) for line in lines if "validation" in line]
     answer: Any = pipeline.answer([sentence or sources[0]], Request())[0]
     try:
@@ -156,7 +160,7 @@ def measure(entry: Entry, run: Path, folders: Sequence[Path], sentence: str) -> 
         parameters=pipeline.parameters,
         bleu=score.value,
         interval=score.interval or 0.0,
-        training=statistics.median(speeds) if speeds else 0.0,
+        training=entry.tokens_per_step / entry.seconds_per_step,
         decoding=sum(len(output.target_ids) + 1 for output in outputs) / seconds,
         curve=curve,
         by_length=by_length,
@@ -198,7 +202,8 @@ def write_report(comparison: Comparison, results: Sequence[Result], folder: Path
         "# Compared\n",
         f"Every recipe was trained for {minutes:g} minutes on {torch.get_num_threads()} threads: as many steps as fit, "
         "at the pace measured before its first step; validations come on top. BLEU is that of the test part, with its "
-        "95 % bootstrap interval; tokens are target tokens; peak memory is that of the training process.\n",
+        "95 % bootstrap interval; tokens are target tokens, those of training per second at that pace; peak memory is "
+        "that of the training process.\n",
         markdown_table(header, rows),
         "![learning curves, and BLEU by source length](curves.png)\n",
         "BLEU by the mean number of words in the source, a fifth of the test part each:\n",
