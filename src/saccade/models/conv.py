@@ -26,7 +26,7 @@ from saccade.nn.conv import GatedConvolution
 from saccade.nn.embed import Embedding
 from saccade.nn.masks import Keys
 from saccade.nn.positions import PositionsConfig, SinusoidalConfig
-from saccade.nn.scores import Dot
+from saccade.nn.scores import ScaledDot
 
 HALF = math.sqrt(0.5)
 """Two unit variances added and scaled by this are one again."""
@@ -108,7 +108,8 @@ class ConvLook(nn.Module):
         super().__init__()
         self.query = nn.Linear(width, memory_width)
         self.out = nn.Linear(memory_width, width)
-        self.score = Dot()
+        # Theirs is not scaled; unscaled, most layers' weights were all 0 or 1 soon and learnt nothing more.
+        self.score = ScaledDot()
 
     def forward(self, x_BTD: Tensor, embedded_BTD: Tensor, memory_MSD: Tensor, mask: Keys | None) -> Tensor:
         q_BTD = self.query((x_BTD + embedded_BTD) * HALF)
