@@ -5,6 +5,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+import torch
 
 import saccade
 from saccade import native
@@ -37,6 +38,13 @@ def test_a_measurement_is_made_once_and_remembered() -> None:
     assert set(found.microseconds) >= {"exact"}
     with mock.patch.object(measure, "measure", side_effect=AssertionError("measured again")):
         assert remembered() == found
+
+
+def test_measuring_leaves_the_random_numbers_alone() -> None:
+    """Else a training that measures at its first validation would end unlike one that remembers."""
+    before = torch.get_rng_state()
+    measure.measure()
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"about": 1}', '{"about": [], "microseconds": {"exact": [1]}}'])

@@ -61,9 +61,10 @@ def remembered() -> Measurement:
 
 def measure(hows: Sequence[How] = ("exact", "fp16", "int16", "int8")) -> Measurement:
     """Measure now, and remember it where that is possible."""
-    linear = nn.Linear(INPUTS, OUTPUTS)
     found: dict[How, list[float]] = {}
-    with torch.inference_mode(), _one_thread():
+    # A training measures when it first validates; its random numbers must be the same as in one that remembers.
+    with torch.random.fork_rng(devices=[]), torch.inference_mode(), _one_thread():
+        linear = nn.Linear(INPUTS, OUTPUTS)
         for how in hows:
             try:
                 layer = linear if how == "exact" else packer(how)(linear)
