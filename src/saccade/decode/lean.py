@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from saccade import native
 from saccade.decode.pack import PackedLinear
-from saccade.models.contract import Decoder, Encoder, Memory, State
+from saccade.models.contract import Decoder, Encoder, Memory, State, join_memories
 from saccade.models.transformer import StackDecoder, TransformerEncoder
 from saccade.nn.embed import Embedding
 from saccade.nn.feedforward import FeedForward
@@ -329,13 +329,8 @@ def _widen(places: Numbers, most: int) -> Numbers:
 def _join_memories(one: LeanState, other: LeanState) -> tuple[list[Tensor], Numbers | None]:
     if not one.memories:
         return [], None
-    sources = [state.memories[0].shape[1] for state in (one, other)]
-    memories = [
-        torch.cat([F.pad(m, (0, 0, 0, max(sources) - m.shape[1])) for m in pair])
-        for pair in zip(one.memories, other.memories, strict=True)
-    ]
-    reals = [
-        np.ones(state.memories[0].shape[:2], dtype=np.uint8) if state.memory_real is None else state.memory_real
-        for state in (one, other)
-    ]
-    return memories, np.concatenate([_widen(real, max(sources)) for real in reals])
+    mine, theirs = (
+        None if state.memory_real is None else torch.from_numpy(state.memory_real).bool() for state in (one, other)
+    )
+    memories, real_MS = join_memories(one.memories, other.memories, mine, theirs)
+    return memories, real_MS.numpy().astype(np.uint8, order="C")
