@@ -17,10 +17,8 @@ from saccade.nn.embed import Embedding
 from saccade.nn.feedforward import FeedForward
 from saccade.nn.masks import Causal, Keys, Mask
 from saccade.nn.multihead import CrossAttention, SelfAttention
-from saccade.nn.norms import PostNorm, PreNorm
+from saccade.nn.norms import RESIDUALS
 from saccade.nn.positions import PositionsConfig, SinusoidalConfig
-
-RESIDUALS = {"pre": PreNorm, "post": PostNorm}
 
 
 class StackConfig(Record):

@@ -6,6 +6,7 @@ from saccade.nn.attention import attend
 from saccade.nn.cache import Past
 from saccade.nn.masks import Band, Mask
 from saccade.nn.rotary import Rotary
+from saccade.nn.stacked import Stacked
 
 
 class SelfAttention(nn.Module):
@@ -32,9 +33,8 @@ class SelfAttention(nn.Module):
         if heads % self.key_heads:
             raise ValueError(f"{heads} heads cannot share {self.key_heads} heads of keys and values evenly")
         self.rotary, self.window = rotary, window
-        # One matrix for queries, keys and values: one large product is faster than three.
         self.sizes = [part * (width // heads) for part in (heads, self.key_heads, self.key_heads)]
-        self.project = nn.Linear(width, sum(self.sizes), bias=bias)
+        self.project = Stacked(width, self.sizes, bias=bias)
         self.out = nn.Linear(width, width, bias=bias)
 
     def forward(self, x_BTD: Tensor, mask: Mask | None = None, past: Past | None = None) -> Tensor:
@@ -65,7 +65,7 @@ class CrossAttention(nn.Module):
         super().__init__()
         self.heads = _check(width, heads)
         self.query = nn.Linear(width, width)
-        self.project = nn.Linear(memory_width, 2 * width)
+        self.project = Stacked(memory_width, (width, width))
         self.out = nn.Linear(width, width)
 
     def keys_values(self, states_MSD: Tensor) -> tuple[Tensor, Tensor]:

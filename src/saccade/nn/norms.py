@@ -33,3 +33,6 @@ class PreNorm(PostNorm):
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         result: Tensor = self.dropout.add(x, sublayer(self.norm(x)))
         return result
+
+
+RESIDUALS = {"pre": PreNorm, "post": PostNorm}

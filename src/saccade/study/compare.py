@@ -77,7 +77,8 @@ def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, fl
     """Seconds and target tokens of a step: some steps of the recipe, timed, on a model that is thrown away."""
     with tempfile.TemporaryDirectory() as scratch:
         work, _ = task.prepare(recipe, folders, Path(scratch), resume=False)
-        optimizer, parts = build_optimizer(work.model, recipe.train.adam), Parts(work.model, work.objective)
+        optimizer = build_optimizer(work.model, recipe.train.adam, recipe.train.muon)
+        parts = Parts(work.model, work.objective)
         work.model.train()
         times: list[float] = []
         tokens: list[int] = []

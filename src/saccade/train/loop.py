@@ -32,7 +32,7 @@ from saccade.train.checkpoint import (
 )
 from saccade.train.log import Log
 from saccade.train.objective import Objective
-from saccade.train.optim import AdamConfig, build_optimizer
+from saccade.train.optim import AdamConfig, build_optimizer, moments_of
 from saccade.train.parts import Parts
 from saccade.train.schedule import SCHEDULES
 from saccade.train.step import Step, take_step
@@ -48,6 +48,8 @@ class TrainConfig(Record):
     accumulate: int = Field(1, ge=1)
     """Batches whose gradients make one step."""
     adam: AdamConfig = AdamConfig()
+    muon: float = Field(0.0, ge=0, lt=1)
+    """Momentum of Muon, which then moves the matrices inside the blocks instead of Adam; 0 is none."""
     schedule: Literal["linear", "inverse-square-root"] = "linear"
     """How the learning rate falls after warm-up."""
     warmup: int = Field(500, ge=0)
@@ -115,7 +117,7 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     """Train to the end, or to Ctrl-C; leaves the chosen weights in `work.model`."""
     keep_memory()
     model, objective = work.model, work.objective
-    optimizer, parts = build_optimizer(model, config.adam), Parts(model, objective)
+    optimizer, parts = build_optimizer(model, config.adam, config.muon), Parts(model, objective)
     schedule = SCHEDULES[config.schedule]
     progress = Progress()
     torch.manual_seed(config.seed + 1)  # dropout; the weights were drawn with config.seed
@@ -216,9 +218,9 @@ def _apply(checkpoint: Checkpoint, work: Work, optimizer: optim.Optimizer, progr
     for key, value in checkpoint.training.items():
         number, name = key.split(".")
         entries.setdefault(int(number), {})[name] = value
-    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    for place, weight in enumerate(weights):
-        if any(entries[place][moment].shape != weight.shape for moment in ("exp_avg", "exp_avg_sq")):
+    weights = [(weight, moments_of(group)) for group in optimizer.param_groups for weight in group["params"]]
+    for place, (weight, moments) in enumerate(weights):
+        if any(entries[place][moment].shape != weight.shape for moment in moments):
             raise ValueError(f"the optimiser's moments of weight {place} have another shape")
     optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
     for name, value in checkpoint.state["progress"].items():

@@ -1,11 +1,13 @@
-"""The optimiser: fused AdamW, with weight decay on matrices only, and gradients clipped before it steps."""
+"""The optimiser: fused AdamW or Muon, with weight decay on matrices only; and gradients clipped before it steps."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import Field
 from torch import Tensor, nn, optim
 
 from saccade.config import Record
+from saccade.train.muon import Muon, matrices_inside
 
 
 class AdamConfig(Record):
@@ -19,11 +21,24 @@ class AdamConfig(Record):
     """Weight decay of matrices; norms and biases have none."""
 
 
-def build_optimizer(model: nn.Module, config: AdamConfig) -> optim.AdamW:
-    matrices = [weight for weight in model.parameters() if weight.ndim >= 2]
-    vectors = [weight for weight in model.parameters() if weight.ndim < 2]
-    groups = [{"params": matrices, "weight_decay": config.decay}, {"params": vectors, "weight_decay": 0.0}]
-    return optim.AdamW(groups, lr=config.rate, betas=config.betas, eps=config.epsilon, fused=True)
+def build_optimizer(model: nn.Module, config: AdamConfig, muon: float = 0.0) -> optim.AdamW:
+    """AdamW; with a momentum for `muon`, the matrices inside the model's blocks move by that."""
+    inside = dict(matrices_inside(model)) if muon else {}
+    others = [weight for weight in model.parameters() if weight not in inside]
+    groups: list[dict[str, Any]] = [
+        {"params": [weight for weight in others if weight.ndim >= 2], "weight_decay": config.decay},
+        {"params": [weight for weight in others if weight.ndim < 2], "weight_decay": 0.0},
+    ]
+    if inside:
+        sizes = list(inside.values())
+        groups.append({"params": list(inside), "weight_decay": config.decay, "momentum": muon, "sizes": sizes})
+    kind = Muon if inside else optim.AdamW
+    return kind(groups, lr=config.rate, betas=config.betas, eps=config.epsilon, fused=True)
+
+
+def moments_of(group: dict[str, Any]) -> tuple[str, ...]:
+    """The names of what the optimiser remembers of each weight of a group, in the weight's own shape."""
+    return ("momentum",) if "momentum" in group else ("exp_avg", "exp_avg_sq")
 
 
 def clip(weights: Sequence[Tensor], most: float) -> float:

@@ -1,0 +1,89 @@
+"""Muon: inside the blocks, a matrix moves by an orthogonal step (Jordan et al. 2024).
+
+A step of Adam's is mostly along a few directions, those of the gradient's large singular values. Made orthogonal, it
+goes as far along all the others. Steps are scaled to the size of Adam's (Liu et al. 2025), so that both take one rate.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn, optim
+
+from saccade.nn.block import Block
+from saccade.nn.stacked import Stacked
+
+ROUNDS = 5
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+"""Jordan's: they bring singular values near one in few rounds, and keep them within about 0.7 and 1.2 of it."""
+SIZE = 0.2
+"""The root mean square of Adam's steps, about."""
+
+
+def matrices_inside(model: nn.Module) -> Iterator[tuple[Tensor, tuple[int, ...]]]:
+    """The matrices of all blocks, each with the heights of those it is a stack of. Token vectors, positions and the
+    output layer are none: their rows are moved one by one, as words come up."""
+    for block in model.modules():
+        if isinstance(block, Block):
+            for layer in block.modules():
+                if isinstance(layer, nn.Linear):
+                    sizes = layer.sizes if isinstance(layer, Stacked) else (layer.out_features,)
+                    yield layer.weight, sizes
+
+
+def orthogonal(stack_NRC: Tensor) -> Tensor:
+    """Nearly U Vᵀ of each matrix U S Vᵀ, by Newton and Schulz: a few products instead of a decomposition.
+
+    Every round is x ← p(x xᵀ) x. The polynomials are multiplied with one another first, as small as the matrix's
+    shorter side, and with the matrix once.
+    """
+    x = stack_NRC / stack_NRC.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-20)
+    tall = x.shape[-2] > x.shape[-1]
+    if tall:
+        x = x.mT
+    first, third, fifth = COEFFICIENTS
+    squares = x @ x.mT
+    product = torch.eye(x.shape[-2]).expand_as(squares)
+    for _ in range(ROUNDS):
+        polynomial = torch.baddbmm(squares, squares, squares, beta=third, alpha=fifth)
+        polynomial.diagonal(dim1=-2, dim2=-1).add_(first)
+        product = polynomial @ product
+        squares = polynomial @ squares @ polynomial
+    result: Tensor = product @ x
+    return result.mT if tall else result
+
+
+class Muon(optim.AdamW):
+    """AdamW for all groups but those with a `momentum`, whose matrices, stacks of `sizes`, move by Muon."""
+
+    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
+        groups = self.param_groups
+        try:
+            self.param_groups = [group for group in groups if "momentum" not in group]
+            super().step(closure)
+        finally:
+            self.param_groups = groups
+        for group in groups:
+            if "momentum" in group:
+                self._move(group)
+
+    @torch.no_grad()
+    def _move(self, group: dict[str, Any]) -> None:
+        steps: dict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
+        for weight, sizes in zip(group["params"], group["sizes"], strict=True):
+            if weight.grad is None:
+                continue
+            state = self.state[weight]
+            if not state:
+                state["momentum"] = torch.zeros_like(weight)
+            mean = state["momentum"].lerp_(weight.grad, 1 - group["momentum"])
+            ahead = weight.grad.lerp(mean, group["momentum"])  # Nesterov's
+            for part, step in zip(weight.split(sizes), ahead.split(sizes), strict=True):
+                steps[step.shape].append((part, step))
+        for shape, pairs in steps.items():
+            moves = orthogonal(torch.stack([step for _, step in pairs]))
+            length = group["lr"] * SIZE * math.sqrt(max(shape))
+            for (part, _), move in zip(pairs, moves, strict=True):
+                part.mul_(1 - group["lr"] * group["weight_decay"]).sub_(move, alpha=length)
