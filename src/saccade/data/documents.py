@@ -23,6 +23,8 @@ class TextFile(Record):
     """For separated: the line between two documents."""
     column: int = Field(1, ge=1, le=1000)
     """For column: which, counted from 1."""
+    first: float = Field(1.0, gt=0, le=1)
+    """For whole: only this share of it, its beginning."""
 
 
 def read_documents(files: Sequence[TextFile], folders: Sequence[Path], *, lowercase: bool = False) -> list[str]:
@@ -41,7 +43,8 @@ def read_documents(files: Sequence[TextFile], folders: Sequence[Path], *, lowerc
 def _documents(file: TextFile, path: Path) -> Iterator[str]:
     match file.documents:
         case "whole":
-            yield "".join(line + "\n" for line in read_lines(path))
+            text = "".join(line + "\n" for line in read_lines(path))
+            yield text[: int(len(text) * file.first)]
         case "lines":
             yield from read_lines(path)
         case "separated":

@@ -39,15 +39,15 @@ class TextLooks:
     """[L, N, T, T]: the target's looks at its own past."""
     layer: int
     """The layer that is drawn unless another is asked for, counted from 1."""
-    drawn: Literal["cross", "decoder"] = "cross"
-    """Which of them a picture shows; a decoder's looks at its past are drawn where there is no source."""
+    drawn: Literal["cross", "decoder", "encoder"] = "cross"
+    """Which of them a picture shows: a text's looks at itself where there is only one text."""
 
     def alignment(self, layer: int | None = None, head: int | None = None) -> Alignment:
         """Attention between words: one layer, one head or the mean over its heads, both counted from 1.
 
         A target word's look is the mean of its pieces'; a source word collects the sum over its pieces.
         """
-        weights = self.cross if self.drawn == "cross" else self.decoder
+        weights: np.ndarray = getattr(self, self.drawn)
         layers, heads = weights.shape[:2]
         if layers == 0:
             raise WrongUse("this model has no attention: it hands over one vector, and there is nothing to draw")

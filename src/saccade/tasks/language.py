@@ -7,10 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 from torch import nn
 
-from saccade.config import Record
 from saccade.data.documents import TextFile, read_documents
 from saccade.data.prepared import keep, kept
 from saccade.data.prompts import read_words
@@ -26,30 +25,11 @@ from saccade.tasks.contract import Recipe, Report, Request, unreported
 from saccade.tasks.prompting import PromptsConfig, accuracies, held_out_pages, training_pages
 from saccade.tasks.sizes import language_sizes_for
 from saccade.tasks.store import store
+from saccade.tasks.texts import FilesConfig, split_texts
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import LanguageObjective
 from saccade.train.optim import AdamConfig
-
-
-class FilesConfig(Record):
-    """Where the text is."""
-
-    kind: Literal["files"] = "files"
-    train: list[TextFile] = Field(min_length=1)
-    """What is trained on."""
-    valid: list[TextFile] = Field(default_factory=list)
-    """Decides what is kept; never trained on."""
-    hold: float = Field(0.0, ge=0, lt=1)
-    """Instead of `valid`: this share of the text, its end, is held out."""
-    apart: bool = True
-    """Documents that share a window do not look at each other."""
-
-    @model_validator(mode="after")
-    def _something_is_held_out(self) -> "FilesConfig":
-        if bool(self.valid) == (self.hold > 0):
-            raise ValueError("give either data.valid or data.hold, the share of the text that is held out")
-        return self
 
 
 class LanguageRecipe(Recipe):
@@ -201,7 +181,7 @@ class LanguageTask:
             if not data:
                 raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
             trained = FilesConfig.read(data, where=str(folder.path / "config.json"))
-            texts = _split(trained, folders, lowercase=pipeline.lowercase)[1]
+            texts = split_texts(trained, folders, lowercase=pipeline.lowercase)[1]
         tokens = encode_documents(pipeline.vocabulary, texts, marked=pipeline.marked)
         apart = not isinstance(data, dict) or data.get("apart") is not False
         return surprise(pipeline.model, Stream(tokens, apart)).scores(sum(len(text.encode()) for text in texts))
@@ -236,33 +216,7 @@ def _marked(data: FilesConfig | PromptsConfig) -> bool:
 def _texts(recipe: LanguageRecipe, folders: Sequence[Path]) -> tuple[list[str], list[str]]:
     if isinstance(recipe.data, PromptsConfig):
         return training_pages(recipe.data, folders), held_out_pages(recipe.data, folders)
-    return _split(recipe.data, folders, lowercase=recipe.lowercase)
-
-
-def _split(data: FilesConfig, folders: Sequence[Path], *, lowercase: bool) -> tuple[list[str], list[str]]:
-    """The documents to train on and those held out; where they are few, one of them is cut."""
-    documents = read_documents(data.train, folders, lowercase=lowercase)
-    if data.valid:
-        return documents, read_documents(data.valid, folders, lowercase=lowercase)
-    if len(documents) * min(data.hold, 1 - data.hold) >= 1:
-        cut = int(len(documents) * (1 - data.hold))
-        training, held = documents[:cut], documents[cut:]
-    else:
-        training, held = _cut(documents, data.hold)
-    if not "".join(training).strip() or not "".join(held).strip():
-        raise UserError(f"the text is too short to hold {data.hold:.0%} of it out")
-    return training, held
-
-
-def _cut(documents: list[str], share: float) -> tuple[list[str], list[str]]:
-    """All but the last `share` of the characters, and those: a tenth of two books is not the second book."""
-    total = sum(map(len, documents))
-    training, held, left = list(documents), list[str](), total - int(total * (1 - share))
-    while len(training) > 1 and left >= len(training[-1]):
-        left -= len(training[-1])
-        held.insert(0, training.pop())
-    place = len(training[-1]) - left
-    return [*training[:-1], training[-1][:place]], [part for part in (training[-1][place:], *held) if part]
+    return split_texts(recipe.data, folders, lowercase=recipe.lowercase)
 
 
 def _describe(starts: np.ndarray, stream: Stream, context: int, vocabulary: Vocabulary) -> str:

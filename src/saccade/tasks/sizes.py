@@ -46,3 +46,11 @@ def language_sizes_for(characters: int) -> LanguageSizes:
     vocabulary = 4_000 if characters < 30_000_000 else 8_000
     steps = min(20_000, characters // 4 * 8 // 4096)
     return LanguageSizes(layers=6, width=256, vocabulary=vocabulary, dropout=0.1, steps=steps)
+
+
+def masked_sizes_for(characters: int) -> Sizes:
+    """A model to be fine-tuned: a step sees 4,096 tokens, about four characters each."""
+    steps = min(20_000, max(300, characters // 4 * 20 // 4096))
+    if characters < 3_000_000:
+        return Sizes(layers=4, width=192, vocabulary=2_000, dropout=0.1, steps=steps)
+    return Sizes(layers=4, width=256, vocabulary=4_096 if characters < 30_000_000 else 8_000, dropout=0.1, steps=steps)

@@ -41,5 +41,14 @@ TASKS = {
             longest_text=1_000_000,
             files="one or more texts",
         ),
+        TaskRow(
+            name="masked",
+            verb="fill",
+            home="saccade.tasks.masked:MaskedTask",
+            model="bert-mini",
+            help="Fill gaps in a text.",
+            longest_text=20_000,
+            files="one or more texts, with blank lines between documents",
+        ),
     ]
 }

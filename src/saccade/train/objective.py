@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from saccade.data.batches import SequenceBatch
+from saccade.data.rows import MaskedBatch
+from saccade.data.sentences import UNKNOWN
 from saccade.data.stream import LanguageBatch
+from saccade.models.bert import MaskedModel
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
 from saccade.tokens.marks import PAD
@@ -70,6 +74,34 @@ class LanguageObjective:
         assert isinstance(model, LanguageModel)
         features_BTD = model.features(batch.tokens_BT, batch.documents_BT)
         return _losses(*_real(features_BTD, batch.labels_BT), model.decoder.head, self.smoothing)
+
+
+@dataclass(frozen=True)
+class MaskedObjective:
+    """Cross-entropy of each hidden token; and, where the model says so, of whether one text follows the other, as much
+    as one hidden token for every one (Devlin et al. 2018 add the two means)."""
+
+    def count(self, batch: MaskedBatch) -> int:
+        return len(batch.labels_N)
+
+    def flops(self, model: nn.Module, batch: MaskedBatch) -> float:
+        assert isinstance(model, MaskedModel)
+        tokens = batch.tokens_BT.numel() if batch.mask_BT is None else int(batch.mask_BT.sum())
+        return 3 * model.flops(tokens, self.count(batch))
+
+    def __call__(self, model: nn.Module, batch: MaskedBatch) -> Losses:
+        assert isinstance(model, MaskedModel)
+        memory = model.encoder(batch.tokens_BT, batch.mask_BT, batch.segments_BT)
+        count = self.count(batch)
+        features_ND = model.words.features(memory.states_MSD[batch.chosen_BT])
+        words, _ = cross_entropy(features_ND, model.words.head, batch.labels_N, 0.0)
+        logits_B2 = model.following(memory)
+        if logits_B2 is None:
+            return {"loss": (words, count)}
+        known_B = batch.follows_B != UNKNOWN
+        follows = F.cross_entropy(logits_B2, batch.follows_B, ignore_index=UNKNOWN, reduction="sum")
+        follows = follows * (count / max(1, int(known_B.sum())))
+        return {"loss": (words + follows, count), "words": (words, count), "follows": (follows, count)}
 
 
 def _real(features_BTD: Tensor, labels_BT: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,134 @@
+"""Documents as sentences, and rows of two texts of which the second may follow the first.
+
+A row is `<s> first </s> second </s>`. The two come from one document, one after the other, or, in half of the rows, the
+second from anywhere else (Devlin et al. 2018, 3.1). A document of one sentence has nothing that follows: such ones
+fill rows of their own, which say nothing about following.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from saccade.data.batches import Ragged
+from saccade.tokens.vocabulary import Vocabulary
+
+ENDS = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+SHORTER = 0.1
+"""This share of rows is made shorter than it could be, so that short texts are not strange."""
+UNKNOWN = -1
+"""Of a row whose second text was not chosen to follow or not."""
+
+
+def sentences_of(document: str) -> list[str]:
+    """Sentences, each with what stands between it and the one before; together they are the document."""
+    places = [0, *(found.end() for found in ENDS.finditer(document)), len(document)]
+    parts = [document[first:last] for first, last in pairwise(places) if last > first]
+    # What stands between two sentences goes to the second: a word's space is part of its piece.
+    moved, between = [], ""
+    for part in parts:
+        text = part.rstrip()
+        moved.append(between + text)
+        between = part[len(text) :].replace("\n", " ")[:1]
+    return [text for text in moved if text.strip()]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """All sentences in a row, and where documents begin."""
+
+    sentences: Ragged
+    documents: np.ndarray
+    """The number of each document's first sentence, and at last the number of all sentences."""
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, documents: Sequence[str]) -> "Corpus":
+        split = [sentences_of(document) for document in documents]
+        texts = [sentence for document in split for sentence in document]
+        firsts = np.concatenate([[0], np.cumsum([len(document) for document in split])])
+        return cls(Ragged.of(vocabulary.encode(texts, continues=True)), firsts.astype(np.int64))
+
+    @property
+    def tokens(self) -> int:
+        return len(self.sentences.flat)
+
+
+@dataclass(frozen=True)
+class Row:
+    """Two stretches of a corpus' tokens; the second may be empty."""
+
+    first: tuple[int, int]
+    second: tuple[int, int]
+    follows: int
+    """1: it does; 0: it does not; UNKNOWN."""
+
+
+def plan_rows(corpus: Corpus, room: int, random: np.random.Generator, *, follows: bool) -> list[Row]:
+    """The rows of one epoch: every sentence in one of them, at most `room` tokens in a row, no row across documents
+    of several sentences. Where nobody asks what `follows`, a row is one text."""
+    starts, documents = corpus.sentences.starts, corpus.documents
+    alone = np.diff(documents) == 1
+    pairs = [number for number in random.permutation(len(documents) - 1) if not alone[number]]
+    rows: list[Row] = []
+    for number in pairs:
+        begin, end = int(documents[number]), int(documents[number + 1])
+        while begin < end:
+            wanted = room if random.random() >= SHORTER else int(random.integers(2, room + 1))
+            stop = begin + 1
+            while stop < end and starts[stop + 1] - starts[begin] <= wanted:
+                stop += 1
+            if stop - begin == 1 or not follows:  # too long for two sentences, or the last one
+                rows.append(Row(_cut(starts[begin], starts[stop], room), (0, 0), UNKNOWN))
+                begin = stop
+                continue
+            middle = int(random.integers(begin + 1, stop))
+            first = _cut(starts[begin], starts[middle], room - 1)
+            left = max(1, wanted - (first[1] - first[0]))
+            if random.random() < 0.5 or len(pairs) == 1:
+                rows.append(Row(first, _cut(starts[middle], starts[stop], left), 1))
+                begin = stop
+            else:
+                rows.append(Row(first, _elsewhere(corpus, pairs, number, left, random), 0))
+                begin = middle  # what was pushed aside is met in the next row
+    return [*rows, *_gather(corpus, np.flatnonzero(alone), room, random)]
+
+
+def _elsewhere(
+    corpus: Corpus, documents: Sequence[int], but: int, room: int, random: np.random.Generator
+) -> tuple[int, int]:
+    """The beginning of some sentence of another document, and what follows it there."""
+    other = but
+    while other == but:
+        other = documents[int(random.integers(len(documents)))]
+    begin, end = int(corpus.documents[other]), int(corpus.documents[other + 1])
+    sentence = int(random.integers(begin, end))
+    starts = corpus.sentences.starts
+    stop = sentence + 1
+    while stop < end and starts[stop + 1] - starts[sentence] <= room:
+        stop += 1
+    return _cut(starts[sentence], starts[stop], room)
+
+
+def _gather(corpus: Corpus, alone: np.ndarray, room: int, random: np.random.Generator) -> list[Row]:
+    """Rows of neighbouring single sentences, as many as fit."""
+    starts, documents = corpus.sentences.starts, corpus.documents
+    rows: list[Row] = []
+    runs = np.split(alone, np.flatnonzero(np.diff(alone) > 1) + 1) if len(alone) else []
+    for run in runs:
+        place = 0
+        # Rows begin elsewhere in every epoch, so that a sentence is not always met with the same others.
+        wanted = int(random.integers(1, room + 1))
+        while place < len(run):
+            begin = int(documents[run[place]])
+            stop, place = begin + 1, place + 1
+            while place < len(run) and starts[stop + 1] - starts[begin] <= wanted:
+                stop, place = stop + 1, place + 1
+            rows.append(Row(_cut(starts[begin], starts[stop], room), (0, 0), UNKNOWN))
+            wanted = room
+    return rows
+
+
+def _cut(start: int, stop: int, room: int) -> tuple[int, int]:
+    return int(start), int(min(stop, start + room))

@@ -1,0 +1,69 @@
+"""What stands on an encoder once it is trained: a class or a number for a text, a tag for each of its words."""
+
+from torch import Tensor, nn
+
+from saccade.models.contract import Encoder, Memory
+from saccade.nn.dropout import Dropout
+
+
+class Pooler(nn.Module):
+    """A text as one vector: a layer on its first token, which has looked at all others (Devlin et al. 2018)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.dense = nn.Linear(width, width)
+
+    def forward(self, states_MSD: Tensor) -> Tensor:
+        result: Tensor = self.dense(states_MSD[:, 0]).tanh()
+        return result
+
+
+class Classifier(nn.Module):
+    """One of some classes, or, with a single output, a number, for a text or a pair of texts."""
+
+    def __init__(self, encoder: Encoder, outputs: int, dropout: float) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.pooler = Pooler(encoder.width)
+        self.dropout = Dropout(dropout)
+        self.head = _small(nn.Linear(encoder.width, outputs))
+        nn.init.normal_(self.pooler.dense.weight, std=0.02)
+        nn.init.zeros_(self.pooler.dense.bias)
+
+    def forward(self, tokens_BT: Tensor, mask_BT: Tensor | None = None, segments_BT: Tensor | None = None) -> Tensor:
+        """[B, classes]"""
+        logits: Tensor = self.head(self.features(tokens_BT, mask_BT, segments_BT))
+        return logits
+
+    def features(self, tokens_BT: Tensor, mask_BT: Tensor | None = None, segments_BT: Tensor | None = None) -> Tensor:
+        """[B, D]: what the output layer reads."""
+        memory: Memory = self.encoder(tokens_BT, mask_BT, segments_BT)
+        result: Tensor = self.dropout(self.pooler(memory.states_MSD))
+        return result
+
+
+class Tagger(nn.Module):
+    """A tag for every word, read off the word's first piece."""
+
+    def __init__(self, encoder: Encoder, outputs: int, dropout: float) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.dropout = Dropout(dropout)
+        self.head = _small(nn.Linear(encoder.width, outputs))
+
+    def forward(self, tokens_BT: Tensor, mask_BT: Tensor | None, words_BT: Tensor) -> Tensor:
+        """[N, tags] of the positions that are True in `words_BT`, row after row."""
+        logits: Tensor = self.head(self.features(tokens_BT, mask_BT, words_BT))
+        return logits
+
+    def features(self, tokens_BT: Tensor, mask_BT: Tensor | None, words_BT: Tensor) -> Tensor:
+        """[N, D]: what the output layer reads."""
+        memory: Memory = self.encoder(tokens_BT, mask_BT)
+        result: Tensor = self.dropout(memory.states_MSD[words_BT])
+        return result
+
+
+def _small(layer: nn.Linear) -> nn.Linear:
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.zeros_(layer.bias)
+    return layer

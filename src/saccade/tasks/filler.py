@@ -1,0 +1,178 @@
+"""A pre-trained model that fills gaps: a text with [MASK] in it in, the words that fit out."""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from saccade.errors import UserError
+from saccade.look.record import TextLooks
+from saccade.models.bert import MaskedModel
+from saccade.nn.watch import watch
+from saccade.tasks.asked import Asked
+from saccade.tasks.contract import Report, Request, unreported
+from saccade.tokens.marks import BEGIN, END
+from saccade.tokens.vocabulary import Vocabulary
+
+GAP = "[MASK]"
+MOST_GAPS = 64
+BATCH = 32
+
+
+@dataclass(frozen=True)
+class Filling:
+    """A text whose gaps are filled."""
+
+    source: str
+    text: str
+    words: list[str]
+    """What fills each gap."""
+    score: float
+    """The product of the words' probabilities, each guessed by itself."""
+    ids: list[int] = field(repr=False)
+    read_ids: list[int] = field(repr=False)
+    """As it was read, with masks in the gaps."""
+    filler: "Filler" = field(repr=False)
+    others: list["Filling"] = field(default_factory=list, repr=False)
+
+    @property
+    def best(self) -> list["Filling"]:
+        return [self, *self.others]
+
+    @cached_property
+    def looks(self) -> TextLooks:
+        return self.filler.look(self)
+
+    def record(self) -> dict[str, Any]:
+        record: dict[str, Any] = {"source": self.source, "text": self.text, "words": self.words}
+        record["probability"] = round(self.score, 6)
+        if self.others:
+            best = [{"words": one.words, "text": one.text, "probability": round(one.score, 6)} for one in self.best]
+            record["best"] = best
+        return record
+
+
+@dataclass(frozen=True)
+class _Gapped:
+    """A text as ids, a mask in every gap."""
+
+    parts: list[str]
+    """What stands before, between and after the gaps."""
+    ids: list[int]
+    gaps: list[int]
+    """Where in the ids."""
+    spaced: list[bool]
+    """Whether a space stands before each gap."""
+
+
+class Filler(Asked[Filling]):
+    """Fills gaps: `filler("the cat sat on the [MASK]")`; a gap is one piece of the vocabulary, mostly a word."""
+
+    model: MaskedModel
+
+    def __init__(self, model: MaskedModel, vocabulary: Vocabulary) -> None:
+        self.model = model.eval()
+        self.vocabulary = vocabulary
+        self.texts = vocabulary.pieces(range(len(vocabulary)))
+        whole = [i > END and "\ufffd" not in text and bool(text.strip()) for i, text in enumerate(self.texts)]
+        begins = torch.tensor([text[:1] == " " for text in self.texts])
+        # Where a space stands before the gap, only what begins with one can stand in it.
+        self.fits = {True: torch.tensor(whole) & begins, False: torch.tensor(whole) & ~begins}
+
+    def answer(
+        self,
+        texts: Sequence[str],
+        request: Request,
+        *,
+        numbers: Sequence[int] | None = None,
+        report: Report = unreported,
+    ) -> list[Filling | UserError]:
+        read = [self._read(text) for text in texts]
+        gapped = {i: one for i, one in enumerate(read) if isinstance(one, _Gapped)}
+        answers: dict[int, Filling | UserError] = {i: one for i, one in enumerate(read) if isinstance(one, UserError)}
+        order = sorted(gapped, key=lambda i: len(gapped[i].ids))
+        for first in range(0, len(order), BATCH):
+            part = order[first : first + BATCH]
+            for i, likely in zip(part, self._likely([gapped[i] for i in part], request.best), strict=True):
+                answers[i] = self._filling(texts[i], gapped[i], likely, request.best)
+            report(first + len(part), len(order))
+        return [answers[i] for i in range(len(texts))]
+
+    def _read(self, text: str) -> _Gapped | UserError:
+        parts = text.split(GAP)
+        if len(parts) == 1:
+            return UserError(f"no {GAP} in it: write {GAP} where a word is missing")
+        if len(parts) > MOST_GAPS:
+            return UserError(f"{len(parts) - 1} gaps; at most {MOST_GAPS} are filled in one text")
+        spaced = [part[-1:] == " " for part in parts[:-1]]
+        ids, gaps = [BEGIN], []
+        try:
+            for number, part in enumerate(parts):
+                if number:
+                    gaps.append(len(ids))
+                    ids.append(len(self.vocabulary))
+                # The space before a gap belongs to the word that is missing.
+                kept = part[:-1] if number < len(spaced) and spaced[number] else part
+                ids += self.vocabulary.encode([kept], continues=True)[0]
+        except UserError as error:
+            return error
+        context = self.model.encoder.context
+        if len(ids) + 1 > context:
+            return UserError(f"{len(ids) + 1} tokens; at most {context} can be read in one text")
+        return _Gapped(parts, [*ids, END], gaps, spaced)
+
+    def _likely(self, rows: Sequence[_Gapped], best: int) -> list[list[list[tuple[float, int]]]]:
+        """For each gap of each row its likeliest pieces, with their probabilities."""
+        tokens = np.zeros((len(rows), max(len(row.ids) for row in rows)), dtype=np.int64)
+        for place, row in enumerate(rows):
+            tokens[place, : len(row.ids)] = row.ids
+        tokens_BT = torch.from_numpy(tokens)
+        mask_BT = None if bool((tokens_BT != 0).all()) else tokens_BT != 0
+        with torch.inference_mode():
+            memory = self.model.encoder(tokens_BT, mask_BT)
+            found = []
+            for place, row in enumerate(rows):
+                states = memory.states_MSD[place, row.gaps]
+                chances = self.model.words.head(self.model.words.features(states)).softmax(dim=1)[:, : len(self.texts)]
+                fits = torch.stack([self.fits[spaced] for spaced in row.spaced])
+                top = chances.masked_fill(~fits, 0.0).topk(min(best, chances.shape[1]), dim=1)
+                found.append(
+                    [list(zip(*pair, strict=True)) for pair in zip(top[0].tolist(), top[1].tolist(), strict=True)]
+                )
+        return found
+
+    def _filling(self, source: str, row: _Gapped, likely: list[list[tuple[float, int]]], best: int) -> Filling:
+        """The likeliest fillings of all gaps together, found one gap after the other."""
+        chosen: list[tuple[float, list[int]]] = [(1.0, [])]
+        for gap in likely:
+            longer = [(score * chance, [*ids, piece]) for score, ids in chosen for chance, piece in gap]
+            chosen = heapq.nlargest(best, longer, key=lambda one: one[0])
+        first, *others = (self._one(source, row, score, pieces) for score, pieces in chosen)
+        first.others.extend(others)
+        return first
+
+    def _one(self, source: str, row: _Gapped, score: float, pieces: list[int]) -> Filling:
+        words = [self.texts[piece].removeprefix(" ") for piece in pieces]
+        text = row.parts[0] + "".join(word + part for word, part in zip(words, row.parts[1:], strict=True))
+        ids = list(row.ids)
+        for place, piece in zip(row.gaps, pieces, strict=True):
+            ids[place] = piece
+        return Filling(source, text, words, score, ids, row.ids, self)
+
+    def look(self, filling: Filling) -> TextLooks:
+        """Where each token looked while the gaps were filled."""
+        with torch.inference_mode(), watch(self.model) as looks:
+            self.model.encoder(torch.tensor([filling.read_ids]))
+        gap = len(self.vocabulary)
+        labels = [
+            f" {GAP}" if i == gap else piece for i, piece in zip(filling.read_ids, self._pieces(filling), strict=True)
+        ]
+        empty = np.zeros((0, 1, 1, 1))
+        return TextLooks(labels, labels, empty, looks.encoder[:, 0].numpy(), empty, layer=1, drawn="encoder")
+
+    def _pieces(self, filling: Filling) -> list[str]:
+        return self.vocabulary.pieces(filling.ids)

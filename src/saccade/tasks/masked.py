@@ -1,0 +1,209 @@
+"""Pre-training on plain text: words are hidden, and guessed again."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import model_validator
+from torch import nn
+
+from saccade.data.batches import Ragged
+from saccade.data.corrupt import Hider, MaskingConfig
+from saccade.data.documents import TextFile, read_documents
+from saccade.data.prepared import keep, kept
+from saccade.data.rows import EPOCH, Rows
+from saccade.data.sentences import Corpus
+from saccade.decode.pack import How
+from saccade.evaluate.masked import guess
+from saccade.evaluate.metrics import Score
+from saccade.folder import ModelFolder, Storage, fill, insist_on_room
+from saccade.models.bert import BertConfig, MaskedModel, build_masked
+from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.filler import Filler
+from saccade.tasks.sizes import masked_sizes_for
+from saccade.tasks.store import store
+from saccade.tasks.texts import FilesConfig, split_texts
+from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+from saccade.train.loop import Outcome, TrainConfig, Work
+from saccade.train.objective import MaskedObjective
+from saccade.train.optim import AdamConfig
+
+
+class MaskedRecipe(Recipe):
+    task: Literal["masked"] = "masked"
+    data: FilesConfig
+    tokens: TokensConfig = TokensConfig(vocabulary=4096)
+    model: BertConfig = BertConfig()
+    masking: MaskingConfig = MaskingConfig()
+    follows: bool = False
+    """Whether one text follows another is guessed too (BERT); without, rows are one text (RoBERTa)."""
+    storage: Storage = "float16"
+    """How the trained weights are stored."""
+
+    @model_validator(mode="after")
+    def _two_texts_can_be_told_apart(self) -> "MaskedRecipe":
+        if self.follows and self.model.segments < 2:
+            raise ValueError("follows = true needs model.segments of 2: one for each of the two texts")
+        return self
+
+
+class MaskedTask:
+    """What the commands know of pre-training."""
+
+    name: ClassVar[str] = "masked"
+    recipe: ClassVar[type[Recipe]] = MaskedRecipe
+
+    def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[MaskedRecipe, list[str]]:
+        """Hold the end of the text out, and take a model as large as the text can feed; blank lines part documents."""
+        texts = [TextFile(file=str(file.resolve()), documents="separated", separator="") for file in files]
+        size = sum(len(text) for text in read_documents(texts, []))
+        sizes = masked_sizes_for(size)
+        recipe = MaskedRecipe(
+            name=out.name,
+            data=FilesConfig(train=texts, hold=0.1),
+            tokens=TokensConfig(vocabulary=sizes.vocabulary),
+            model=BertConfig(
+                layers=sizes.layers,
+                width=sizes.width,
+                heads=sizes.width // 64,
+                hidden=4 * sizes.width,
+                dropout=sizes.dropout,
+                norm="pre",
+                context=128,
+                segments=0,
+            ),
+            train=TrainConfig(
+                steps=sizes.steps,
+                batch_tokens=4096,
+                warmup=max(1, sizes.steps // 20),
+                validate_every=max(1, sizes.steps // 20),
+                patience=5,
+                smoothing=0.0,
+                judge="-loss",
+                adam=AdamConfig(rate=4e-3, decay=0.1),
+                muon=0.95,
+            ),
+        )
+        told = [
+            f"{size:,} characters, documents parted by blank lines; the last tenth is held out",
+            f"model: {sizes.layers} layers, {sizes.width} wide, dropout {sizes.dropout}; a vocabulary of at most "
+            f"{sizes.vocabulary:,}; at most {sizes.steps:,} steps",
+        ]
+        return recipe, told
+
+    def prepare(
+        self, recipe: MaskedRecipe, folders: Sequence[Path], out: Path, *, resume: bool
+    ) -> tuple[Work, list[str]]:
+        path = out / "tokenizer.json"
+        arrays = kept(out / "prepared") if resume and path.exists() else None
+        if arrays is None:
+            training, held = split_texts(recipe.data, folders, lowercase=False)
+            vocabulary = train_vocabulary(recipe.tokens, training, spaced=False)
+            vocabulary.save(path)
+            parts = {"train": Corpus.of(vocabulary, training), "valid": Corpus.of(vocabulary, held)}
+            arrays = keep(out / "prepared", {k: v for name, corpus in parts.items() for k, v in _flat(name, corpus)})
+        else:
+            vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path, spaced=False)
+        torch.manual_seed(recipe.train.seed)
+        model = build_masked(recipe.model, len(vocabulary) + 1, follows=recipe.follows)
+        corpus, valid = (_corpus(name, arrays) for name in ("train", "valid"))
+        rows = _rows(recipe, corpus, recipe.train.batch_tokens, recipe.train.seed)
+        hider = Hider.of(recipe.masking, vocabulary)
+        held_rows = _rows(recipe, valid, recipe.train.batch_tokens, seed=0)
+        work = Work(
+            model=model,
+            objective=MaskedObjective(),
+            sampler=rows,
+            batch=lambda numbers: rows.masked(numbers, hider),
+            validate=lambda trained: _validate(trained, held_rows, hider),
+            describe=lambda numbers: _describe(numbers, rows, vocabulary),
+        )
+        epochs = recipe.train.steps * recipe.train.accumulate / len(rows.batches)
+        told = [
+            f"{corpus.tokens:,} training tokens in {len(corpus.documents) - 1:,} documents, {valid.tokens:,} held out",
+            f"vocabulary {len(vocabulary):,}, {sum(w.numel() for w in model.parameters()):,} parameters, "
+            f"{recipe.train.steps:,} steps of {recipe.train.batch_tokens:,} tokens = {epochs:.1f} epochs, "
+            f"{rows.fill()[0]:.0%} of positions real",
+        ]
+        return work, told
+
+    def finish(
+        self,
+        recipe: MaskedRecipe,
+        work: Work,
+        outcome: Outcome,
+        folders: Sequence[Path],
+        out: Path,
+        report: Report = unreported,
+    ) -> list[Score]:
+        settings = {
+            "model": recipe.model.table(),
+            "data": recipe.data.table(),
+            "masking": recipe.masking.table(),
+            "follows": recipe.follows,
+        }
+        return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=folders, report=report)
+
+    def load(self, folder: ModelFolder, how: How | None = None) -> Filler:
+        config = BertConfig.read(folder.config["model"], where=str(folder.path / "config.json"))
+        vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
+        insist_on_room(folder, config.least_weights)
+        model = build_masked(config, len(vocabulary) + 1, follows=folder.config.get("follows") is True)
+        fill(model, folder)
+        return Filler(model, vocabulary)
+
+    def evaluate(
+        self,
+        pipeline: Filler,
+        folder: ModelFolder,
+        files: Sequence[Path],
+        folders: Sequence[Path],
+        request: Request,
+        *,
+        lowercase: bool | None = None,
+        report: Report = unreported,
+    ) -> list[Score]:
+        """Accuracy of masked words and of what follows, on held-out documents."""
+        where = str(folder.path / "config.json")
+        if files:
+            texts = read_documents([TextFile(file=str(file.resolve())) for file in files], [])
+        else:
+            trained = FilesConfig.read(folder.config.get("data", {}), where=where)
+            texts = split_texts(trained, folders, lowercase=False)[1]
+        masking = MaskingConfig.read(folder.config.get("masking", {}), where=where)
+        corpus = Corpus.of(pipeline.vocabulary, texts)
+        follows = pipeline.model.follows is not None
+        rows = Rows(corpus, context=pipeline.model.encoder.context, budget=8192, seed=0, follows=follows)
+        return guess(pipeline.model, rows, Hider.of(masking, pipeline.vocabulary)).scores()
+
+
+def _rows(recipe: MaskedRecipe, corpus: Corpus, budget: int, seed: int) -> Rows:
+    static = recipe.masking.masking == "static"
+    return Rows(corpus, context=recipe.model.context, budget=budget, seed=seed, follows=recipe.follows, static=static)
+
+
+def _validate(model: nn.Module, rows: Rows, hider: Hider) -> dict[str, float]:
+    assert isinstance(model, MaskedModel)
+    return guess(model, rows, hider).figures()
+
+
+def _flat(name: str, corpus: Corpus) -> list[tuple[str, np.ndarray]]:
+    sentences = corpus.sentences
+    kind = np.uint16 if int(sentences.flat.max(initial=0)) < 2**16 else np.uint32
+    return [
+        (f"{name}_tokens", sentences.flat.astype(kind)),
+        (f"{name}_lengths", sentences.lengths),
+        (f"{name}_documents", corpus.documents),
+    ]
+
+
+def _corpus(name: str, arrays: dict[str, np.ndarray]) -> Corpus:
+    return Corpus(Ragged(arrays[f"{name}_tokens"], arrays[f"{name}_lengths"]), arrays[f"{name}_documents"])
+
+
+def _describe(numbers: np.ndarray, rows: Rows, vocabulary: Vocabulary) -> str:
+    first = rows.batch(numbers[:1]).tokens_BT[0].tolist()
+    epoch = int(numbers[0]) // EPOCH
+    return f"of {len(numbers)} rows (epoch {epoch}, the first: {vocabulary.decode(first)[:80]!r})"
