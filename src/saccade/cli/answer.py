@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, cast
 
 from cyclopts import Parameter
 
@@ -17,6 +17,7 @@ from saccade.tasks.table import TASKS, TaskRow
 if TYPE_CHECKING:
     from saccade.decode.pack import How
     from saccade.tasks.contract import Answer, Pipeline, Report, Request
+    from saccade.tasks.tagger import Tagged
 
 FIRST_CHUNK, LARGEST_CHUNK = 16, 4096
 MOST_ANSWERS = 1000
@@ -75,6 +76,32 @@ class Options:
         return Request(self.beam, self.alpha, self.best, self.prefix, self.temperature, self.seed)
 
 
+class Asking(Protocol):
+    """What all verbs' options say."""
+
+    @property
+    def best(self) -> int: ...
+
+    @property
+    def look(self) -> Path | None: ...
+
+    @property
+    def layer(self) -> int | None: ...
+
+    @property
+    def head(self) -> int | None: ...
+
+    @property
+    def format(self) -> str: ...
+
+    @property
+    def how(self) -> "How | None": ...
+
+    def request(self) -> "Request":
+        """Checked here, before anything is loaded."""
+        ...
+
+
 DEFAULTS = Options()
 
 
@@ -96,7 +123,7 @@ def translate(*texts: str, model: str = TASKS["translation"].model, options: Opt
     model:
         A bundled model's name, or a model folder.
     """
-    return _answer_all(texts, model, options, TASKS["translation"])
+    return answer_all(texts, model, options, TASKS["translation"])
 
 
 def run(model: str, /, *texts: str, options: Options = DEFAULTS) -> int:
@@ -114,7 +141,7 @@ def run(model: str, /, *texts: str, options: Options = DEFAULTS) -> int:
     texts:
         Inputs.
     """
-    return _answer_all(texts, model, options, None)
+    return answer_all(texts, model, options, None)
 
 
 def look(
@@ -149,13 +176,16 @@ def look(
         What the answer must begin with.
     """
     options = Options(prefix=prefix, look=output or Path("-"), layer=layer, head=head)
-    return _answer_all((text,), model, options, None)
+    return answer_all((text,), model, options, None)
 
 
-def _answer_all(texts: tuple[str, ...], model: str, options: Options, row: TaskRow | None) -> int:
+def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow | None) -> int:
     """Answer the arguments, or standard input line by line; 1 if any input could not be answered."""
     _check_look(texts, options)
-    longest = (row or _row_of(model)).longest_text
+    found = _row_of(model)
+    if row is not None and found != row:
+        raise WrongUse(f"{model} is a model for {found.name}: saccade {found.verb} --model {model}")
+    longest = found.longest_text
     given = list(checked(texts, longest))
     lines = None
     if not given:
@@ -204,7 +234,7 @@ def _show(
     pipeline: "Pipeline",
     texts: "list[str] | list[str | Refused]",
     request: "Request",
-    options: Options,
+    options: Asking,
     *,
     first: int,
     report: "Report | None" = None,
@@ -229,9 +259,11 @@ def _show(
     sys.stdout.flush()
 
 
-def _print(answer: "Answer", options: Options) -> None:
+def _print(answer: "Answer", options: Asking) -> None:
     if options.format == "json":
         print(json.dumps(answer.record(), ensure_ascii=False))
+    elif options.format == "conllu":
+        print(cast("Tagged", answer).conllu, end="")
     elif options.best > 1:
         for one in answer.best:
             print(f"{one.score:.4f}\t{on_one_line(one.text)}")
@@ -254,7 +286,7 @@ def draw_looks(answer: "Answer", file: Path, layer: int | None, head: int | None
     draw_in_terminal(answer.looks.alignment(layer, head), Console(highlight=False))
 
 
-def _check_look(texts: tuple[str, ...], options: Options) -> None:
+def _check_look(texts: tuple[str, ...], options: Asking) -> None:
     if options.look is None:
         if options.layer is not None or options.head is not None:
             raise WrongUse("--layer and --head say what to draw: add --look")

@@ -18,6 +18,7 @@ from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
 from saccade.cli.prompt import prompt
 from saccade.cli.train import resume, train
+from saccade.cli.understand import classify, fill, tag
 from saccade.errors import UserError
 
 HELP = """Train, run and look inside attention models, on the machine you have.
@@ -42,6 +43,9 @@ for command in (
     complete,
     score,
     prompt,
+    fill,
+    classify,
+    tag,
     run,
     look,
     train,

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from saccade.config import Record
-from saccade.models.contract import Encoder, Memory, matrix_weights
+from saccade.models.contract import Memory, TextEncoder, matrix_weights
 from saccade.models.gpt import GptPositionsConfig
 from saccade.models.heads import Pooler
 from saccade.nn.block import Block, Blocks
@@ -92,7 +92,7 @@ class BertEmbedding(nn.Module):
         return result
 
 
-class Bert(Encoder):
+class Bert(TextEncoder):
     """Every token looks at every token of its row."""
 
     def __init__(self, config: BertConfig, vocabulary: int) -> None:

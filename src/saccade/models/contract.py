@@ -115,6 +115,17 @@ class Encoder(nn.Module):
         raise NotImplementedError
 
 
+class TextEncoder(Encoder):
+    """Reads a text, or two as one row, to be classified or tagged."""
+
+    context: int
+    """Tokens it reads at once, at most."""
+
+    def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None, segments_MS: Tensor | None = None) -> Memory:
+        """`segments_MS` says which of two texts each token is of; None where there is one."""
+        raise NotImplementedError
+
+
 class Decoder(nn.Module):
     """Writes Y.
 

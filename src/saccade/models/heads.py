@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from saccade.models.contract import Encoder, Memory
+from saccade.models.contract import Memory, TextEncoder
 from saccade.nn.dropout import Dropout
 
 
@@ -21,7 +21,7 @@ class Pooler(nn.Module):
 class Classifier(nn.Module):
     """One of some classes, or, with a single output, a number, for a text or a pair of texts."""
 
-    def __init__(self, encoder: Encoder, outputs: int, dropout: float) -> None:
+    def __init__(self, encoder: TextEncoder, outputs: int, dropout: float) -> None:
         super().__init__()
         self.encoder = encoder
         self.pooler = Pooler(encoder.width)
@@ -45,7 +45,7 @@ class Classifier(nn.Module):
 class Tagger(nn.Module):
     """A tag for every word, read off the word's first piece."""
 
-    def __init__(self, encoder: Encoder, outputs: int, dropout: float) -> None:
+    def __init__(self, encoder: TextEncoder, outputs: int, dropout: float) -> None:
         super().__init__()
         self.encoder = encoder
         self.dropout = Dropout(dropout)

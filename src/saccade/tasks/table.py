@@ -50,5 +50,23 @@ TASKS = {
             longest_text=20_000,
             files="one or more texts, with blank lines between documents",
         ),
+        TaskRow(
+            name="classification",
+            verb="classify",
+            home="saccade.tasks.classification:ClassificationTask",
+            model="",
+            help="Say of what class a text is.",
+            longest_text=100_000,
+            files="a TSV with a column of texts and one of labels; a second one to choose by, a third to test with",
+        ),
+        TaskRow(
+            name="tagging",
+            verb="tag",
+            home="saccade.tasks.tagging:TaggingTask",
+            model="tagger",
+            help="Tag the words of sentences.",
+            longest_text=100_000,
+            files="a CoNLL-U file to train on, one to choose by, and, if there is one, a third to test with",
+        ),
     ]
 }

@@ -30,6 +30,7 @@ from saccade.train.checkpoint import (
     thin,
     write_checkpoint,
 )
+from saccade.train.depth import freeze
 from saccade.train.log import Log
 from saccade.train.objective import Objective
 from saccade.train.optim import AdamConfig, build_optimizer, moments_of
@@ -52,6 +53,10 @@ class TrainConfig(Record):
     """Momentum of Muon, which then moves the matrices inside the blocks instead of Adam; 0 is none."""
     schedule: Literal["linear", "inverse-square-root"] = "linear"
     """How the learning rate falls after warm-up."""
+    layer_decay: float = Field(1.0, gt=0, le=1)
+    """Each layer below the top moves by this share of the rate of the one above it."""
+    freeze: int = Field(0, ge=0)
+    """So many layers, token vectors first, then the lowest blocks, stay as they are."""
     warmup: int = Field(500, ge=0)
     """Steps until the peak rate."""
     clip: float = Field(1.0, gt=0)
@@ -117,7 +122,9 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     """Train to the end, or to Ctrl-C; leaves the chosen weights in `work.model`."""
     keep_memory()
     model, objective = work.model, work.objective
-    optimizer, parts = build_optimizer(model, config.adam, config.muon), Parts(model, objective)
+    freeze(model, config.freeze)
+    optimizer = build_optimizer(model, config.adam, config.muon, layer_decay=config.layer_decay)
+    parts = Parts(model, objective)
     schedule = SCHEDULES[config.schedule]
     progress = Progress()
     torch.manual_seed(config.seed + 1)  # dropout; the weights were drawn with config.seed
@@ -132,7 +139,7 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
             step = progress.step + 1
             rate = config.adam.rate * schedule(step, config.warmup, config.steps)
             for group in optimizer.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group["share"]
             chosen = [part for _ in range(config.accumulate) for part in parts.split(next(work.sampler))]
             batches = [work.batch(indices) for indices in chosen]
             taken = take_step(parts, optimizer, batches, config.clip)

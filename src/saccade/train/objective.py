@@ -7,12 +7,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from saccade.data.batches import SequenceBatch
+from saccade.data.labelled import TaggedBatch, TextBatch
 from saccade.data.rows import MaskedBatch
 from saccade.data.sentences import UNKNOWN
 from saccade.data.stream import LanguageBatch
 from saccade.models.bert import MaskedModel
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
+from saccade.models.heads import Classifier, Tagger
 from saccade.tokens.marks import PAD
 from saccade.train.loss import cross_entropy
 
@@ -102,6 +104,50 @@ class MaskedObjective:
         follows = F.cross_entropy(logits_B2, batch.follows_B, ignore_index=UNKNOWN, reduction="sum")
         follows = follows * (count / max(1, int(known_B.sum())))
         return {"loss": (words + follows, count), "words": (words, count), "follows": (follows, count)}
+
+
+@dataclass(frozen=True)
+class ClassObjective:
+    """Cross-entropy of each text's class; with a single output, its squared error."""
+
+    smoothing: float = 0.0
+
+    def count(self, batch: TextBatch) -> int:
+        return len(batch.labels_B)
+
+    def flops(self, model: nn.Module, batch: TextBatch) -> float:
+        return _encoder_flops(model, batch.tokens_BT, batch.mask_BT)
+
+    def __call__(self, model: nn.Module, batch: TextBatch) -> Losses:
+        assert isinstance(model, Classifier)
+        features_BD = model.features(batch.tokens_BT, batch.mask_BT, batch.segments_BT)
+        if model.head.out_features > 1:
+            return _losses(features_BD, batch.labels_B, model.head, self.smoothing)
+        found_B = model.head(features_BD)[:, 0]
+        return {"loss": ((found_B - batch.labels_B).square().sum(), self.count(batch))}
+
+
+@dataclass(frozen=True)
+class TagObjective:
+    """Cross-entropy of each word's tag."""
+
+    smoothing: float = 0.0
+
+    def count(self, batch: TaggedBatch) -> int:
+        return len(batch.labels_N)
+
+    def flops(self, model: nn.Module, batch: TaggedBatch) -> float:
+        return _encoder_flops(model, batch.tokens_BT, batch.mask_BT)
+
+    def __call__(self, model: nn.Module, batch: TaggedBatch) -> Losses:
+        assert isinstance(model, Tagger)
+        features_ND = model.features(batch.tokens_BT, batch.mask_BT, batch.words_BT)
+        return _losses(features_ND, batch.labels_N, model.head, self.smoothing)
+
+
+def _encoder_flops(model: nn.Module, tokens_BT: Tensor, mask_BT: Tensor | None) -> float:
+    assert isinstance(model, Classifier | Tagger)
+    return 3 * model.encoder.flops(tokens_BT.numel() if mask_BT is None else int(mask_BT.sum()))
 
 
 def _real(features_BTD: Tensor, labels_BT: Tensor) -> tuple[Tensor, Tensor]:

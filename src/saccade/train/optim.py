@@ -7,6 +7,7 @@ from pydantic import Field
 from torch import Tensor, nn, optim
 
 from saccade.config import Record
+from saccade.train.depth import rate_shares
 from saccade.train.muon import Muon, matrices_inside
 
 
@@ -21,19 +22,34 @@ class AdamConfig(Record):
     """Weight decay of matrices; norms and biases have none."""
 
 
-def build_optimizer(model: nn.Module, config: AdamConfig, muon: float = 0.0) -> optim.AdamW:
-    """AdamW; with a momentum for `muon`, the matrices inside the model's blocks move by that."""
-    inside = dict(matrices_inside(model)) if muon else {}
-    others = [weight for weight in model.parameters() if weight not in inside]
-    groups: list[dict[str, Any]] = [
-        {"params": [weight for weight in others if weight.ndim >= 2], "weight_decay": config.decay},
-        {"params": [weight for weight in others if weight.ndim < 2], "weight_decay": 0.0},
-    ]
-    if inside:
-        sizes = list(inside.values())
-        groups.append({"params": list(inside), "weight_decay": config.decay, "momentum": muon, "sizes": sizes})
-    kind = Muon if inside else optim.AdamW
-    return kind(groups, lr=config.rate, betas=config.betas, eps=config.epsilon, fused=True)
+def build_optimizer(
+    model: nn.Module, config: AdamConfig, muon: float = 0.0, *, layer_decay: float = 1.0
+) -> optim.AdamW:
+    """AdamW for all weights that are to be trained; with a momentum for `muon`, the matrices inside the model's blocks
+    move by that. A group's `share` of the rate falls by `layer_decay` with every layer below the top."""
+    inside = {weight: sizes for weight, sizes in matrices_inside(model) if muon and weight.requires_grad}
+    groups: list[dict[str, Any]] = []
+    for share, weights in _by_share(model, layer_decay).items():
+        others = [weight for weight in weights if weight not in inside]
+        matrices, vectors = ([w for w in others if (w.ndim >= 2) == wanted] for wanted in (True, False))
+        groups.append({"params": matrices, "weight_decay": config.decay, "share": share})
+        groups.append({"params": vectors, "weight_decay": 0.0, "share": share})
+        if own := [weight for weight in weights if weight in inside]:
+            sizes = [inside[weight] for weight in own]
+            kind = {"momentum": muon, "sizes": sizes}
+            groups.append({"params": own, "weight_decay": config.decay, "share": share, **kind})
+    groups = [group for group in groups if group["params"]]
+    optimizer = Muon if inside else optim.AdamW
+    return optimizer(groups, lr=config.rate, betas=config.betas, eps=config.epsilon, fused=True)
+
+
+def _by_share(model: nn.Module, layer_decay: float) -> dict[float, list[Tensor]]:
+    """The weights to be trained, by the share of the rate they move by."""
+    found: dict[float, list[Tensor]] = {}
+    for weight, share in rate_shares(model, layer_decay).items():
+        if weight.requires_grad:
+            found.setdefault(share, []).append(weight)
+    return found
 
 
 def moments_of(group: dict[str, Any]) -> tuple[str, ...]:

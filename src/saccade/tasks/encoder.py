@@ -1,0 +1,78 @@
+"""Which encoder a task stands on: one from scratch, or one that was trained before, with its vocabulary."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from pydantic import Field, model_validator
+from torch import Tensor, nn
+
+from saccade.errors import UserError
+from saccade.folder import ModelFolder, read_folder
+from saccade.models.bert import BertConfig
+from saccade.tasks.contract import Recipe
+from saccade.tasks.load import model_path
+from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+
+
+class EncoderRecipe(Recipe):
+    """What recipes say that put a head on an encoder."""
+
+    init: str = ""
+    """A model to start from, by name or folder: its vocabulary, sizes and weights; nothing means from scratch."""
+    tokens: TokensConfig = TokensConfig(vocabulary=4096)
+    """The vocabulary, from scratch."""
+    model: BertConfig = BertConfig(norm="pre", context=256, segments=2)
+    """The encoder, from scratch."""
+    dropout: float = Field(0.1, ge=0, lt=1)
+    """In the encoder and before the output layer."""
+
+    @model_validator(mode="after")
+    def _one_beginning(self) -> "EncoderRecipe":
+        for part in ("tokens", "model"):
+            if self.init and part in self.model_fields_set:
+                raise ValueError(f"init = {self.init!r} brings its own {part}; leave {part} out, or init")
+        return self
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a training begins."""
+
+    config: BertConfig
+    vocabulary: Vocabulary
+    weights: dict[str, Tensor]
+    """By name; none from scratch."""
+
+    def fill(self, model: nn.Module) -> None:
+        """Give the model what it shares with what was trained before: the encoder, and what else has the same name."""
+        mine = dict(model.named_parameters())
+        with torch.no_grad():
+            for name, weight in self.weights.items():
+                if name in mine and mine[name].shape == weight.shape:
+                    mine[name].copy_(weight)
+
+
+def begin(recipe: EncoderRecipe, texts: Iterable[str], out: Path, *, resume: bool) -> Beginning:
+    """The encoder's sizes and vocabulary, which is written to `out`; from scratch, it is learnt from the texts."""
+    path = out / "tokenizer.json"
+    if recipe.init:
+        folder = read_folder(model_path(recipe.init))
+        config = encoder_config(folder).model_copy(update={"dropout": recipe.dropout})
+        path.write_text(folder.tokenizer, encoding="utf-8")
+        return Beginning(config, read_vocabulary(folder.tokenizer, path, spaced=False), folder.weights)
+    config = recipe.model.model_copy(update={"dropout": recipe.dropout})
+    if resume and path.exists():
+        return Beginning(config, read_vocabulary(path.read_text(encoding="utf-8"), path, spaced=False), {})
+    vocabulary = train_vocabulary(recipe.tokens, texts, spaced=False)
+    vocabulary.save(path)
+    return Beginning(config, vocabulary, {})
+
+
+def encoder_config(folder: ModelFolder) -> BertConfig:
+    """The sizes of a model folder's encoder; a model without one cannot be started from."""
+    kind = folder.config["model"].get("kind")
+    if kind != "bert":
+        raise UserError(f"{folder.path}: its model is {kind!r}; init needs an encoder, as bert-mini has one")
+    return BertConfig.read(folder.config["model"], where=str(folder.path / "config.json"))

@@ -1,0 +1,204 @@
+"""Tagging: a sentence in, a tag for each of its words out; trained from CoNLL-U."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from saccade.config import Record
+from saccade.data.batches import Ragged
+from saccade.data.conllu import Sentence, TagColumn, read_conllu
+from saccade.data.labelled import Words
+from saccade.data.sampler import Sampler
+from saccade.data.text import find
+from saccade.decode.pack import How
+from saccade.errors import UserError, WrongUse
+from saccade.evaluate.classes import Classified, accuracy, macro_f1
+from saccade.evaluate.metrics import Score
+from saccade.folder import ModelFolder, Storage, fill, insist_on_room
+from saccade.models.bert import Bert
+from saccade.models.heads import Tagger as TaggerModel
+from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.encoder import EncoderRecipe, begin, encoder_config
+from saccade.tasks.store import store
+from saccade.tasks.tagger import Tagger
+from saccade.tokens.vocabulary import read_vocabulary
+from saccade.train.loop import Outcome, TrainConfig, Work
+from saccade.train.objective import TagObjective
+from saccade.train.optim import AdamConfig
+
+
+class TreebankConfig(Record):
+    """Where the tagged sentences are."""
+
+    train: list[str] = Field(min_length=1)
+    """CoNLL-U files to train on."""
+    valid: list[str] = Field(min_length=1)
+    """Decide what is kept; never trained on."""
+    test: list[str] = Field(default_factory=list)
+    """Touched by `saccade evaluate` only."""
+    column: TagColumn = "upos"
+    """Which column the tags are in."""
+    most: int = Field(0, ge=0)
+    """Train on so many sentences only, drawn by the seed; 0 is all."""
+
+
+class TaggingRecipe(EncoderRecipe):
+    task: Literal["tagging"] = "tagging"
+    data: TreebankConfig
+    storage: Storage = "float16"
+    """How the trained weights are stored."""
+
+
+class TaggingTask:
+    """What the commands know of tagging."""
+
+    name: ClassVar[str] = "tagging"
+    recipe: ClassVar[type[Recipe]] = TaggingRecipe
+
+    def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[TaggingRecipe, list[str]]:
+        """The first file trains, the second is chosen by, the third, if there is one, tests."""
+        if not 2 <= len(files) <= 3:
+            raise WrongUse(
+                "saccade train tagging needs a CoNLL-U file to train on, one to choose by, and may have a test"
+            )
+        train, valid, *test = (str(file.resolve()) for file in files)
+        words = sum(len(sentence.words) for sentence in read_conllu(files[0]))
+        steps = min(5_000, max(200, words * 15 // 1500))
+        recipe = TaggingRecipe(
+            name=out.name,
+            data=TreebankConfig(train=[train], valid=[valid], test=test),
+            train=TrainConfig(
+                steps=steps,
+                batch_tokens=2048,
+                warmup=max(1, steps // 10),
+                validate_every=max(1, steps // 10),
+                patience=5,
+                smoothing=0.0,
+                judge="accuracy",
+                adam=AdamConfig(rate=2e-3, decay=0.1),
+            ),
+        )
+        return recipe, [f"{words:,} words; from scratch (init = MODEL starts from another); at most {steps:,} steps"]
+
+    def prepare(
+        self, recipe: TaggingRecipe, folders: Sequence[Path], out: Path, *, resume: bool
+    ) -> tuple[Work, list[str]]:
+        training, tags = _training(recipe, folders)
+        valid = _read(recipe.data.valid, recipe.data.column, folders)
+        beginning = begin(recipe, [sentence.text for sentence in training], out, resume=resume)
+        vocabulary, context = beginning.vocabulary, beginning.config.context
+        torch.manual_seed(recipe.train.seed)
+        model = TaggerModel(Bert(beginning.config, len(vocabulary) + 1), len(tags), recipe.dropout)
+        beginning.fill(model)
+        words = Words.of(vocabulary, [one.words for one in training], [one.spaces for one in training], context)
+        number = {tag: place for place, tag in enumerate(tags)}
+        labels = _per_row(words, [[number[tag] for tag in sentence.tags] for sentence in training])
+        lengths = words.rows.lengths
+        sampler = Sampler(lengths, lengths, budget=recipe.train.batch_tokens, seed=recipe.train.seed)
+        pipeline = Tagger(model, vocabulary, tags, recipe.data.column)
+        work = Work(
+            model=model,
+            objective=TagObjective(recipe.train.smoothing),
+            sampler=sampler,
+            batch=lambda rows: words.batch(rows, labels),
+            validate=lambda _: {"accuracy": accuracy(answers(pipeline, valid), bootstrap=0).value},
+            describe=lambda rows: (
+                f"of {len(rows)} sentences (the first is {vocabulary.decode(words.rows[rows[0]])[:80]!r})"
+            ),
+        )
+        epochs = recipe.train.steps * recipe.train.accumulate / len(sampler.batches)
+        began = f"from {recipe.init}" if recipe.init else "from scratch"
+        told = [
+            f"{len(training):,} sentences of {len(labels.flat):,} words with {len(tags)} tags; {len(valid):,} held out",
+            f"{began}: {sum(w.numel() for w in model.parameters()):,} parameters, {recipe.train.steps:,} steps "
+            f"= {epochs:.1f} epochs",
+        ]
+        return work, told
+
+    def finish(
+        self,
+        recipe: TaggingRecipe,
+        work: Work,
+        outcome: Outcome,
+        folders: Sequence[Path],
+        out: Path,
+        report: Report = unreported,
+    ) -> list[Score]:
+        settings = {
+            "model": begin(recipe, [], out, resume=True).config.table(),
+            "data": recipe.data.table(),
+            "tags": _training(recipe, folders)[1],
+        }
+        test = folders if recipe.data.test else None
+        return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=test, report=report)
+
+    def load(self, folder: ModelFolder, how: How | None = None) -> Tagger:
+        where = str(folder.path / "config.json")
+        config = encoder_config(folder)
+        data = TreebankConfig.read(folder.config.get("data", {}), where=where)
+        vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
+        tags = folder.config.get("tags")
+        if not isinstance(tags, list) or not tags or not all(isinstance(tag, str) for tag in tags):
+            raise UserError(f"{where}: tags is not a list of names")
+        insist_on_room(folder, config.least_weights)
+        model = TaggerModel(Bert(config, len(vocabulary) + 1), len(tags), config.dropout)
+        fill(model, folder)
+        return Tagger(model, vocabulary, tags, data.column)
+
+    def evaluate(
+        self,
+        pipeline: Tagger,
+        folder: ModelFolder,
+        files: Sequence[Path],
+        folders: Sequence[Path],
+        request: Request,
+        *,
+        lowercase: bool | None = None,
+        report: Report = unreported,
+    ) -> list[Score]:
+        """The share of words with the right tag, and the mean F1 of the tags."""
+        if files:
+            sentences = [sentence for file in files for sentence in read_conllu(file, pipeline.column)]
+        else:
+            data = TreebankConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+            if not data.test:
+                raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
+            sentences = _read(data.test, data.column, folders)
+        found = answers(pipeline, sentences, report)
+        return [accuracy(found), macro_f1(found)]
+
+
+def answers(pipeline: Tagger, sentences: Sequence[Sentence], report: Report = unreported) -> Classified:
+    """Every word's true tag and the model's; a tag that training never saw is one more class, and never right."""
+    predicted = pipeline.tag([one.words for one in sentences], [one.spaces for one in sentences], report)
+    unseen = {tag for sentence in sentences for tag in sentence.tags} - set(pipeline.tags)
+    classes = [*pipeline.tags, *sorted(unseen)]
+    number = {tag: place for place, tag in enumerate(classes)}
+    return Classified(
+        gold=[number[tag] for sentence in sentences for tag in sentence.tags],
+        predicted=[number[tag] for tags in predicted for tag in tags],
+        classes=classes,
+        groups=[place for place, sentence in enumerate(sentences) for _ in sentence.tags],
+    )
+
+
+def _training(recipe: TaggingRecipe, folders: Sequence[Path]) -> tuple[list[Sentence], list[str]]:
+    """The sentences that are trained on, and their tags."""
+    sentences = _read(recipe.data.train, recipe.data.column, folders)
+    if recipe.data.most:
+        order = np.random.default_rng([recipe.train.seed, 2]).permutation(len(sentences))
+        sentences = [sentences[place] for place in order[: recipe.data.most]]
+    return sentences, sorted({tag for sentence in sentences for tag in sentence.tags})
+
+
+def _read(files: Sequence[str], column: TagColumn, folders: Sequence[Path]) -> list[Sentence]:
+    return [sentence for file in files for sentence in read_conllu(find(file, folders), column)]
+
+
+def _per_row(words: Words, tags: Sequence[Sequence[int]]) -> Ragged:
+    """The sentences' tags, cut as their rows are."""
+    return Ragged(np.array([tag for sentence in tags for tag in sentence], dtype=np.int32), words.begins.lengths)
