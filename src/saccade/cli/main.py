@@ -18,6 +18,7 @@ from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
 from saccade.cli.prompt import prompt
 from saccade.cli.train import resume, train
+from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
 from saccade.errors import UserError
 
@@ -52,6 +53,7 @@ for command in (
     resume,
     evaluate,
     compare,
+    transfer,
     import_,
     models,
     show,

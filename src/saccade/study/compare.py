@@ -77,7 +77,8 @@ def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, fl
     """Seconds and target tokens of a step: some steps of the recipe, timed, on a model that is thrown away."""
     with tempfile.TemporaryDirectory() as scratch:
         work, _ = task.prepare(recipe, folders, Path(scratch), resume=False)
-        optimizer = build_optimizer(work.model, recipe.train.adam, recipe.train.muon)
+        train = recipe.train
+        optimizer = build_optimizer(work.model, train.adam, train.muon, layer_decay=train.layer_decay)
         parts = Parts(work.model, work.objective)
         work.model.train()
         times: list[float] = []

@@ -1,6 +1,7 @@
 """Classifying: a text, or a pair of them, in, a class or a number out; trained from a labelled table."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -65,7 +66,7 @@ class ClassificationTask:
     def prepare(
         self, recipe: ClassificationRecipe, folders: Sequence[Path], out: Path, *, resume: bool
     ) -> tuple[Work, list[str]]:
-        parts = read_parts(recipe.data, folders)
+        parts = _parts(recipe, folders)
         both = [*parts.train.texts, *(parts.train.seconds or [])]
         beginning = begin(recipe, both, out, resume=resume)
         vocabulary, context = beginning.vocabulary, beginning.config.context
@@ -99,7 +100,7 @@ class ClassificationTask:
         out: Path,
         report: Report = unreported,
     ) -> list[Score]:
-        parts = read_parts(recipe.data, folders)
+        parts = _parts(recipe, folders)
         scale = _Scale.of(parts.train)
         encoder = begin(recipe, [], out, resume=True).config
         settings = {
@@ -157,6 +158,21 @@ def scores(pipeline: Classifier, examples: Examples, report: Report = unreported
         return number_scores([float(label) for label in examples.labels], pipeline.numbers(outputs).tolist())
     predicted = outputs.argmax(dim=1).tolist()
     return class_scores(Classified([int(label) for label in examples.labels], predicted, pipeline.classes))
+
+
+def _parts(recipe: ClassificationRecipe, folders: Sequence[Path]) -> Parts:
+    """The labelled examples, of the training part as many as are asked for."""
+    parts = read_parts(recipe.data, folders)
+    chosen, train = recipe.chosen(len(parts.train)), parts.train
+    if len(chosen) == len(train):
+        return parts
+    kept = replace(
+        train,
+        texts=[train.texts[place] for place in chosen],
+        seconds=[train.seconds[place] for place in chosen] if train.seconds is not None else None,
+        labels=[train.labels[place] for place in chosen],
+    )
+    return replace(parts, train=kept, told=[*parts.told, f"trained on {len(chosen):,} of these, drawn by the seed"])
 
 
 class _Scale:

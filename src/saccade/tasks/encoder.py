@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 from pydantic import Field, model_validator
 from torch import Tensor, nn
@@ -27,6 +28,8 @@ class EncoderRecipe(Recipe):
     """The encoder, from scratch."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """In the encoder and before the output layer."""
+    most: int = Field(0, ge=0)
+    """Train on so many examples only, drawn by the seed; 0 is all."""
 
     @model_validator(mode="after")
     def _one_beginning(self) -> "EncoderRecipe":
@@ -34,6 +37,13 @@ class EncoderRecipe(Recipe):
             if self.init and part in self.model_fields_set:
                 raise ValueError(f"init = {self.init!r} brings its own {part}; leave {part} out, or init")
         return self
+
+    def chosen(self, examples: int) -> list[int]:
+        """Which of so many examples are trained on."""
+        if not 0 < self.most < examples:
+            return list(range(examples))
+        order: list[int] = np.random.default_rng([self.train.seed, 2]).permutation(examples)[: self.most].tolist()
+        return order
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,6 @@ class TreebankConfig(Record):
     """Touched by `saccade evaluate` only."""
     column: TagColumn = "upos"
     """Which column the tags are in."""
-    most: int = Field(0, ge=0)
-    """Train on so many sentences only, drawn by the seed; 0 is all."""
 
 
 class TaggingRecipe(EncoderRecipe):
@@ -189,9 +187,7 @@ def answers(pipeline: Tagger, sentences: Sequence[Sentence], report: Report = un
 def _training(recipe: TaggingRecipe, folders: Sequence[Path]) -> tuple[list[Sentence], list[str]]:
     """The sentences that are trained on, and their tags."""
     sentences = _read(recipe.data.train, recipe.data.column, folders)
-    if recipe.data.most:
-        order = np.random.default_rng([recipe.train.seed, 2]).permutation(len(sentences))
-        sentences = [sentences[place] for place in order[: recipe.data.most]]
+    sentences = [sentences[place] for place in recipe.chosen(len(sentences))]
     return sentences, sorted({tag for sentence in sentences for tag in sentence.tags})
 
 

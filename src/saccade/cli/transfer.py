@@ -1,0 +1,86 @@
+"""The command that shows what training before is worth."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from saccade.errors import UserError, WrongUse
+
+
+def transfer(
+    recipe: str,
+    /,
+    *,
+    init: Annotated[list[str], Parameter(negative="")] = ["bert-mini"],  # noqa: B006
+    examples: Annotated[list[str], Parameter(negative="")] = ["50", "200", "1000", "all"],  # noqa: B006
+    seeds: int = 3,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    set_: Annotated[list[str], Parameter(name="--set", negative="")] = [],  # noqa: B006
+    data: Path | None = None,
+) -> int:
+    """Train on few labelled examples and on many, from scratch and from a model that was trained before; a table and a
+    picture of the scores.
+
+    For example:
+
+        saccade transfer tagger-scratch --data ~/data
+        saccade transfer tagger-scratch --init bert-mini --init runs/roberta-mini --seeds 5 -o runs/transfer
+        saccade transfer my-recipe.toml --examples 50 --examples 200
+
+    The same command again goes on where it stopped.
+
+    Parameters
+    ----------
+    recipe:
+        A recipe for classification or tagging, without `init`; or its name.
+    init:
+        A model to start from. May be repeated; from scratch is always tried too.
+    examples:
+        How many labelled examples are trained on: a number, or all. May be repeated.
+    seeds:
+        How often each is tried, with other examples and other random numbers.
+    out:
+        The folder of the report; by default runs/transfer.
+    set_:
+        Change a key of the recipe: dotted.key=value. May be repeated.
+    data:
+        Folder the recipe's data is in; by default $SACCADE_DATA, then ./data.
+    """
+    if seeds < 1:
+        raise WrongUse(f"--seeds must be at least 1, not {seeds}")
+    counts = [_count(text) for text in examples]
+    from saccade.config import override, read_toml
+    from saccade.data.text import data_folders
+    from saccade.study.transfer import study_transfer
+    from saccade.tasks.load import model_path, recipe_path
+
+    for model in init:
+        model_path(model)
+    table = override(read_toml(recipe_path(recipe)), set_)
+    if table.get("init"):
+        raise WrongUse(f"{recipe} starts from {table['init']} already; give a recipe from scratch")
+    out = out or Path("runs") / "transfer"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {out}: {error.strerror}") from None
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    path = study_transfer(table, ["", *init], counts, range(1, seeds + 1), data_folders(data), out, say)
+    if path is None:
+        print("stopped; the same command goes on", file=sys.stderr)
+        return 130
+    print(path)
+    return 0
+
+
+def _count(text: str) -> int:
+    if text == "all":
+        return 0
+    if not text.isdecimal() or not 0 < int(text) <= 10**9:
+        raise WrongUse(f"--examples takes a number or all, not {text!r}")
+    return int(text)
