@@ -69,6 +69,10 @@ class Muon(optim.AdamW):
             if "momentum" in group:
                 self._move(group)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """AdamW's own would look for its moments in every weight's state, to read those of old versions."""
+        optim.Optimizer.__setstate__(self, state)
+
     @torch.no_grad()
     def _move(self, group: dict[str, Any]) -> None:
         steps: dict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
