@@ -1,7 +1,8 @@
 """A small language model of letters: Saccade's training beside a plain loop with nanoGPT's settings for a CPU.
 
-Both train the same sizes on the same text for as many steps, in turn, once for each seed. What is compared is the time
-of all steps, and the loss on the whole of what was held out.
+All train the same sizes on the same text in batches of the same size, in turn, once for each seed. What is compared is
+the time of all steps, and the loss on the whole of what was held out. Saccade trains twice: by its recipe, whose
+optimiser needs fewer steps, and with the plain loop's optimiser and steps, which compares the programs alone.
 """
 
 from statistics import mean, median
@@ -30,15 +31,15 @@ def compare_characters(settings: Settings) -> Report:
     _insist_on_equal_sizes(recipe)
     path = find(TEXT, data_folders(settings.data))
     machine = Machine(settings.threads)
-    runs: Runs = {"saccade": [], "plain": []}
-    engines = {"saccade": ("bench.engines.characters", path.parent.parent), "plain": ("bench.engines.nanogpt", path)}
+    own = ("bench.engines.characters", path.parent.parent)
+    engines = {"saccade": own, "adamw": (*own, "--adamw"), "plain": ("bench.engines.nanogpt", path)}
+    runs: Runs = {engine: [] for engine in engines}
     rounds = settings.rounds(SEEDS)
     for seed in range(1, rounds + 1):
         place = f"round {seed}/{rounds}"
         machine.look(place)
-        for engine, (module, data) in engines.items():
-            work = (data, "--steps", recipe.train.steps, "--seed", seed)
-            run = measure_apart(module, *work, threads=settings.threads, environment=MALLOC)
+        for engine, (module, *work) in engines.items():
+            run = measure_apart(module, *work, "--seed", seed, threads=settings.threads, environment=MALLOC)
             runs[engine].append(run)
             say(f"{place}  {engine:8} {run['seconds']:.1f} s, validation loss {run['loss']:.4f}")
     return describe(settings, recipe, machine, runs)
@@ -60,7 +61,6 @@ def describe(settings: Settings, recipe: LanguageRecipe, machine: Machine, runs:
     seconds = {measured[0]["engine"]: [run["seconds"] for run in measured] for measured in runs.values()}
     losses = {engine: [run["loss"] for run in measured] for engine, measured in runs.items()}
     plain_seconds, plain_loss = median(run["seconds"] for run in runs["plain"]), mean(losses["plain"])
-    tokens = recipe.train.steps * recipe.train.batch_tokens
     rows = [
         [
             measured[0]["engine"],
@@ -68,7 +68,8 @@ def describe(settings: Settings, recipe: LanguageRecipe, machine: Machine, runs:
             f"{median(taken):.1f}",
             spread(taken, 1),
             f"{median(taken) / plain_seconds:.2f}",
-            f"{tokens / median(taken):,.0f}",
+            f"{measured[0]['steps']:,}",
+            f"{measured[0]['steps'] * recipe.train.batch_tokens / median(taken):,.0f}",
             f"{mean(losses[engine]):.4f}",
             f"{mean(losses[engine]) - plain_loss:+.4f}",
             spread(losses[engine], 4),
@@ -78,7 +79,18 @@ def describe(settings: Settings, recipe: LanguageRecipe, machine: Machine, runs:
     return Report(
         title="A language model of letters",
         about=[*_about(settings, recipe, len(runs["plain"]), validated.pop()), str(machine)],
-        header=["engine", "weights", "seconds", "min–max", "of plain", "tokens/s", "loss", "above plain", "min–max"],
+        header=[
+            "engine",
+            "weights",
+            "seconds",
+            "min–max",
+            "of plain",
+            "steps",
+            "tokens/s",
+            "loss",
+            "above plain",
+            "min–max",
+        ],
         rows=rows,
         unit="seconds",
         panels={"": seconds},
@@ -91,7 +103,7 @@ def _about(settings: Settings, recipe: LanguageRecipe, rounds: int, validated: i
     work = (
         f"tinyshakespeare by letters, nanoGPT's settings for a CPU: {model.layers} layers, width {model.width}, "
         f"{model.heads} heads, context {model.context}, batches of {training.batch_tokens // model.context} windows, "
-        f"{training.steps:,} steps, no dropout. Each engine trains in a process of its own, in turn, with the same "
+        f"{PLAN.steps:,} steps of the plain loop, no dropout. Each engine trains in a process of its own, in turn, with the same "
         f"malloc settings (threads: {settings.threads}), once for each of {rounds} seeds. Seconds are those of all "
         "steps, batches made on the way included; reading the text before and validating after them are not."
     )
@@ -103,8 +115,10 @@ def _about(settings: Settings, recipe: LanguageRecipe, rounds: int, validated: i
     ways = (
         f"The plain loop: random windows, rate {PLAN.rate:g} falling along a cosine to {PLAN.least:g}, warm-up "
         f"{PLAN.warmup}, fused AdamW with decay {PLAN.decay:g}. Saccade: the recipe {recipe.name} in the loop of "
-        f"`saccade train`, every window once before any comes again, rate {training.adam.rate:g}, {training.schedule}, "
-        f"warm-up {training.warmup}, decay {training.adam.decay:g}; its vocabulary has a few marks more, which it "
-        "learns not to expect."
+        f"`saccade train`, every window once before any comes again, {training.steps:,} steps, Muon with momentum "
+        f"{training.muon:g} for the matrices inside blocks and AdamW for the rest, rate {training.adam.rate:g}, "
+        f"{training.schedule}, warm-up {training.warmup}, decay {training.adam.decay:g}; and once more with AdamW alone, "
+        "at the plain loop's rate, for as many steps as that. Its vocabulary has a few marks more, which it learns not "
+        "to expect."
     )
     return [work, goal, ways]

@@ -1,6 +1,7 @@
 """Saccade's own training of a small language model: the recipe, the task and the loop of `saccade train`.
 
-`python -m bench.engines.characters DATA --steps N --seed N` prints one line of JSON.
+`python -m bench.engines.characters DATA --seed N` prints one line of JSON. With --adamw it takes the plain loop's steps
+and optimiser instead of the recipe's own.
 """
 
 import argparse
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from bench.engines.nanogpt import PLAN
 from saccade import __version__
 from saccade.config import override, read_toml
 from saccade.data.prepared import kept
@@ -21,6 +23,8 @@ from saccade.train.log import Log
 from saccade.train.loop import train
 
 RECIPE = "shakespeare-small"
+PLAIN = ("train.muon=0", "train.adam.rate=1e-3", f"train.steps={PLAN.steps}")
+"""The recipe with the plain loop's optimiser, at its rate, for as many steps."""
 
 
 def read_recipe(*changes: str) -> LanguageRecipe:
@@ -30,14 +34,15 @@ def read_recipe(*changes: str) -> LanguageRecipe:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("data", type=Path)
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--adamw", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
+    changes = [*(PLAIN if given.adamw else ()), f"train.seed={given.seed}"]
     # One validation, after the last step: the loop's clock has stopped by then.
-    steps = f"train.steps={given.steps}", f"train.validate_every={given.steps}"
-    recipe = read_recipe(*steps, f"train.seed={given.seed}")
+    steps = read_recipe(*changes).train.steps
+    recipe = read_recipe(*changes, f"train.validate_every={steps}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         work, _ = LanguageTask().prepare(recipe, [given.data], folder, resume=False)
@@ -46,7 +51,8 @@ def main() -> None:
     if arrays is None:
         raise UserError("what was validated on is gone")
     result = {
-        "engine": f"saccade {__version__}",
+        "engine": f"saccade {__version__}, {'AdamW' if given.adamw else 'its recipe'}",
+        "steps": steps,
         "seconds": outcome.seconds,
         "loss": outcome.scores["loss"],
         "validated": len(arrays["valid"]) - 1,

@@ -25,6 +25,7 @@ class Plan:
     context: int = 64
     batch: int = 12
     """Windows in a batch."""
+    steps: int = 2000
     rate: float = 1e-3
     least: float = 1e-4
     """The rate at the end."""
@@ -162,7 +163,7 @@ def validate(model: Gpt, data: Tensor) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("text", type=Path)
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=PLAN.steps)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
 
@@ -173,6 +174,7 @@ def main() -> None:
     seconds = train(model, training, given.steps)
     result = {
         "engine": f"a plain loop as nanoGPT's, torch {torch.__version__}",
+        "steps": given.steps,
         "seconds": seconds,
         "loss": validate(model, held),
         "validated": len(held) - 1,
