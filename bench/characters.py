@@ -103,8 +103,8 @@ def _about(settings: Settings, recipe: LanguageRecipe, rounds: int, validated: i
     work = (
         f"tinyshakespeare by letters, nanoGPT's settings for a CPU: {model.layers} layers, width {model.width}, "
         f"{model.heads} heads, context {model.context}, batches of {training.batch_tokens // model.context} windows, "
-        f"{PLAN.steps:,} steps of the plain loop, no dropout. Each engine trains in a process of its own, in turn, with the same "
-        f"malloc settings (threads: {settings.threads}), once for each of {rounds} seeds. Seconds are those of all "
+        f"{PLAN.steps:,} steps of the plain loop, no dropout. Each engine trains in a process of its own, in turn, with "
+        f"the same malloc settings (threads: {settings.threads}), once for each of {rounds} seeds. Seconds are those of all "
         "steps, batches made on the way included; reading the text before and validating after them are not."
     )
     goal = (
@@ -117,8 +117,8 @@ def _about(settings: Settings, recipe: LanguageRecipe, rounds: int, validated: i
         f"{PLAN.warmup}, fused AdamW with decay {PLAN.decay:g}. Saccade: the recipe {recipe.name} in the loop of "
         f"`saccade train`, every window once before any comes again, {training.steps:,} steps, Muon with momentum "
         f"{training.muon:g} for the matrices inside blocks and AdamW for the rest, rate {training.adam.rate:g}, "
-        f"{training.schedule}, warm-up {training.warmup}, decay {training.adam.decay:g}; and once more with AdamW alone, "
-        "at the plain loop's rate, for as many steps as that. Its vocabulary has a few marks more, which it learns not "
+        f"{training.schedule}, warm-up {training.warmup}, decay {training.adam.decay:g}; and once more with AdamW "
+        "alone, at the plain loop's rate, for as many steps as that. Its vocabulary has a few marks more, which it learns not "
         "to expect."
     )
     return [work, goal, ways]
