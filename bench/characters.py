@@ -103,9 +103,9 @@ def _about(settings: Settings, recipe: LanguageRecipe, rounds: int, validated: i
     work = (
         f"tinyshakespeare by letters, nanoGPT's settings for a CPU: {model.layers} layers, width {model.width}, "
         f"{model.heads} heads, context {model.context}, batches of {training.batch_tokens // model.context} windows, "
-        f"{PLAN.steps:,} steps of the plain loop, no dropout. Each engine trains in a process of its own, in turn, with "
-        f"the same malloc settings (threads: {settings.threads}), once for each of {rounds} seeds. Seconds are those of all "
-        "steps, batches made on the way included; reading the text before and validating after them are not."
+        f"{PLAN.steps:,} steps of the plain loop, no dropout. Each engine trains in a process of its own, in turn, "
+        f"with the same malloc settings (threads: {settings.threads}), once for each of {rounds} seeds. Seconds are "
+        "those of all steps, batches made on the way included; reading the text before and validating after are not."
     )
     goal = (
         f"Loss is the mean over the seeds of nats per letter, on the last tenth of the text ({validated:,} letters "
@@ -118,7 +118,7 @@ def _about(settings: Settings, recipe: LanguageRecipe, rounds: int, validated: i
         f"`saccade train`, every window once before any comes again, {training.steps:,} steps, Muon with momentum "
         f"{training.muon:g} for the matrices inside blocks and AdamW for the rest, rate {training.adam.rate:g}, "
         f"{training.schedule}, warm-up {training.warmup}, decay {training.adam.decay:g}; and once more with AdamW "
-        "alone, at the plain loop's rate, for as many steps as that. Its vocabulary has a few marks more, which it learns not "
-        "to expect."
+        "alone, at the plain loop's rate, for as many steps as that. Its vocabulary has a few marks more, which it "
+        "learns not to expect."
     )
     return [work, goal, ways]
