@@ -13,7 +13,7 @@ from bench.report import Report, spread
 from bench.settings import Settings
 from saccade.data.text import data_folders, find, read_pairs
 from saccade.evaluate.metrics import bleu
-from saccade.tasks.translation import by_source
+from saccade.tasks.sequence import by_source
 
 MODEL = "en-es"
 TEST = "tatoeba/eng-spa.test.tsv.gz"

@@ -11,7 +11,7 @@ import saccade
 from saccade.data.text import read_pairs
 from saccade.evaluate.metrics import bleu
 from saccade.tasks.load import ZOO, bundled_models, model_path
-from saccade.tasks.translation import by_source
+from saccade.tasks.sequence import by_source
 from saccade.tasks.translator import Translator
 
 DATA = Path(os.environ.get("SACCADE_DATA", "data"))

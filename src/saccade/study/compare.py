@@ -21,7 +21,8 @@ from saccade.look.record import Alignment
 from saccade.study.plots import Panel, draw_panels, markdown_table
 from saccade.tasks.contract import Recipe, Request, Task
 from saccade.tasks.load import task_named
-from saccade.tasks.translation import TranslationTask, by_source
+from saccade.tasks.sequence import by_source
+from saccade.tasks.translation import TranslationTask
 from saccade.train.optim import build_optimizer
 from saccade.train.parts import Parts
 from saccade.train.step import take_step

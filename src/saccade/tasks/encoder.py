@@ -34,7 +34,7 @@ class EncoderRecipe(Recipe):
     @model_validator(mode="after")
     def _one_beginning(self) -> "EncoderRecipe":
         for part in ("tokens", "model"):
-            if self.init and part in self.model_fields_set:
+            if self.init and getattr(self, part) != type(self).model_fields[part].default:
                 raise ValueError(f"init = {self.init!r} brings its own {part}; leave {part} out, or init")
         return self
 
