@@ -124,6 +124,11 @@ def test_other_tags_change_their_column_of_words_alone(tmp_path: Path, column: T
         assert cells == old
 
 
+def test_a_byte_order_mark_does_not_hide_the_first_word(tmp_path: Path) -> None:
+    (sentence,) = read_conllu(write(tmp_path / "t.conllu", "\ufeff" + line(1) + line(2)))
+    assert retagged(sentence, ["ONE", "TWO"]) == "\ufeff" + line(1, upos="ONE") + line(2, upos="TWO")
+
+
 def test_as_many_tags_as_words(tmp_path: Path) -> None:
     sentence = sentence_of("two words")
     for tags in (["X"], ["X"] * 3):
@@ -141,7 +146,8 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_wrong_number_of_columns(tmp_path: Path) -> None:
     assert refused(tmp_path, FILE.replace("4	lit	lit", "4	lit lit")) == (
-        ", line 17: 9 columns, but CoNLL-U has 10 (tab separated); it begins '4\\tlit lit\\tNOUN\\t_\\t_\\t1\\tnmod\\t_\\t_'"
+        ", line 17: 9 columns, but CoNLL-U has 10 (tab separated); "
+        r"it begins '4\tlit lit\tNOUN\t_\t_\t1\tnmod\t_\t_'"
     )
     assert ", line 2: 1 column, but CoNLL-U has 10" in refused(tmp_path, line(1) + "a plain text\n")
 
@@ -260,7 +266,8 @@ def test_the_real_treebank_comes_back_byte_for_byte_with_its_texts(part: str, co
     sentences = read_conllu(path)
     assert (len(sentences), sum(len(sentence.words) for sentence in sentences)) == (count, words)
     assert len({tag for sentence in sentences for tag in sentence.tags}) == 17
-    assert "".join(retagged(sentence, sentence.tags) for sentence in sentences).encode() == gzip.open(path).read()
+    written = "".join(retagged(sentence, sentence.tags) for sentence in sentences).encode()
+    assert written == gzip.decompress(path.read_bytes())
     told = [next(line for line in sentence.lines if line.startswith("# text = ")) for sentence in sentences]
     wrong = [text for text, s in zip(told, sentences, strict=True) if " ".join(text.split()[3:]) != s.text]
     assert wrong == []

@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -212,7 +213,7 @@ def test_a_recipe_without_a_test_has_none(tmp_path: Path) -> None:
     assert read_parts(TableConfig(train=["t.tsv"], valid=["t.tsv"]), [tmp_path]).test is None
 
 
-def held(folder: Path, rows: list[tuple[str, ...]], **options: object) -> list[list[tuple[str, str]]]:
+def held(folder: Path, rows: Sequence[tuple[str, ...]], **options: object) -> list[list[tuple[str, str]]]:
     """Texts and names of classes of the three parts of one file."""
     table(folder / "t.tsv", ("text", "label"), *rows)
     config = TableConfig.read({"train": ["t.tsv"], "held_out": 0.1, **options}, where="recipe")
@@ -335,14 +336,14 @@ def test_one_two_or_three_files_are_training_test_and_validation(tmp_path: Path)
 @pytest.mark.parametrize(
     ("files", "columns", "counts"),
     [
-        (["sst2/train.tsv", "sst2/dev.tsv", "sst2/test.tsv"], Columns(text="sentence"), [6920, 872, 1821]),
-        (["cola/train.tsv", "cola/dev_in_domain.tsv", "cola/dev_out_of_domain.tsv"], Columns(text="sentence"), [8551, 527, 516]),
-        (["rte/rte3_dev.tsv", "rte/rte2_dev.tsv", "rte/rte3_test.tsv"], Columns(second="hypothesis", label="entails"), [800, 400, 800]),
+        ("sst2/train sst2/dev sst2/test", {"text": "sentence"}, [6920, 872, 1821]),
+        ("cola/train cola/dev_in_domain cola/dev_out_of_domain", {"text": "sentence"}, [8551, 527, 516]),
+        ("rte/rte3_dev rte/rte2_dev rte/rte3_test", {"second": "hypothesis", "label": "entails"}, [800, 400, 800]),
     ],
-)  # fmt: skip
-def test_the_real_tables_are_guessed_and_whole(files: list[str], columns: Columns, counts: list[int]) -> None:
-    config, _ = guess_table([DATA / name for name in files])
-    assert {name: getattr(config, name) for name in Columns.model_fields} == dict(columns)
+)
+def test_the_real_tables_are_guessed_and_whole(files: str, columns: dict[str, str], counts: list[int]) -> None:
+    config, _ = guess_table([DATA / f"{name}.tsv" for name in files.split()])
+    assert {name: getattr(config, name) for name in Columns.model_fields} == dict(Columns(**columns))
     parts = read_parts(config, [])
     assert parts.test is not None
     assert [len(part) for part in (parts.train, parts.valid, parts.test)] == counts

@@ -138,6 +138,15 @@ def read_parts(config: TableConfig, folders: Sequence[Path]) -> Parts:
     return Parts(train, valid, test if len(test) else None, told)
 
 
+def _shown(text: str) -> str:
+    """In quotes; of a long text the beginning."""
+    return f"{text[:40]!r}{'…' if len(text) > 40 else ''}"
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return ", ".join(map(_shown, texts[:10])) + (", …" if len(texts) > 10 else "")
+
+
 def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Each line's number and cells, of which every line has as many as the first; empty lines are passed over."""
     first, width = 0, 0
@@ -149,10 +158,8 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
             first, width = number, len(cells)
         if len(cells) != width:
             count = f"{len(cells)} column{'' if len(cells) == 1 else 's'}"
-            begins = f"{line[:40]!r}{'…' if len(line) > 40 else ''}"
-            raise UserError(
-                f"{path}, line {number}: {count}, but line {first} has {width} (tab separated); it begins {begins}"
-            )
+            due = f"line {first} has {width} (tab separated)"
+            raise UserError(f"{path}, line {number}: {count}, but {due}; it begins {_shown(line)}")
         yield number, cells
 
 
@@ -191,7 +198,7 @@ def _places(wanted: dict[str, str], first: list[str], header: bool, where: str) 
         elif column.isdecimal() and 1 <= int(column) <= len(first):
             places[what] = int(column) - 1
         else:
-            there = f"the header has {', '.join(map(repr, names))}" if header else f"the columns are 1 to {len(first)}"
+            there = f"the header has {_listed(names)}" if header else f"the columns are 1 to {len(first)}"
             tab = "; there is no tab in it" if len(first) == 1 else ""
             raise UserError(f"{where}: no column {column!r} for the {what}; {there}{tab}")
     for (what, place), (other, again) in combinations(places.items(), 2):
@@ -212,7 +219,7 @@ def _examples(rows: list[_Row], columns: Columns, classes: Sequence[str] | None)
     if training and len(set(labels)) < 2:
         what = "different numbers" if columns.labels == "numbers" else "classes"
         raise UserError(
-            f"{rows[0].where} and on: the label is {rows[0].label!r} in all {len(rows):,} rows; "
+            f"{rows[0].where} and on: the label is {_shown(rows[0].label)} in all {len(rows):,} rows; "
             f"training needs at least two {what}"
         )
     seconds = None if columns.second is None else [row.second or "" for row in rows]
@@ -223,8 +230,9 @@ def _class_numbers(rows: list[_Row], classes: list[str]) -> list[int]:
     numbers = {name: number for number, name in enumerate(classes)}
     for row in rows:
         if row.label not in numbers:
-            known = ", ".join(map(repr, classes[:10])) + (", …" if len(classes) > 10 else "")
-            raise UserError(f"{row.where}: the class {row.label!r} was never seen in training; known are {known}")
+            raise UserError(
+                f"{row.where}: the class {_shown(row.label)} was never seen in training; known are {_listed(classes)}"
+            )
     return [numbers[row.label] for row in rows]
 
 
@@ -240,7 +248,7 @@ def _finite(cell: str) -> float | None:
 def _number(row: _Row) -> float:
     number = _finite(row.label)
     if number is None:
-        raise UserError(f"{row.where}: the label {row.label!r} is not a finite number such as 3.5")
+        raise UserError(f"{row.where}: the label {_shown(row.label)} is not a finite number such as 3.5")
     return number
 
 
@@ -279,12 +287,11 @@ def _described(name: str, examples: Examples, train: Examples) -> Iterator[str]:
     kind = "pairs" if examples.seconds is not None else "texts"
     if examples.classes:
         counts = Counter(examples.classes[int(label)] for label in examples.labels)
-        most = ", ".join(f"{label!r} {count:,}" for label, count in counts.most_common(8))
+        most = ", ".join(f"{_shown(label)} {count:,}" for label, count in counts.most_common(8))
         yield f"{name}: {len(examples):,} {kind} of {len(counts)} classes: {most}{', …' if len(counts) > 8 else ''}"
         lone = [label for label in examples.classes if counts[label] == 1]
         if lone and examples is train:
-            listed = ", ".join(map(repr, lone[:8])) + (", …" if len(lone) > 8 else "")
-            yield f"{name}: a single example of {listed}; that is hardly enough to learn a class"
+            yield f"{name}: a single example of {_listed(lone)}; that is hardly enough to learn a class"
     else:
         low, high = min(examples.labels), max(examples.labels)
         yield f"{name}: {len(examples):,} {kind} with numbers from {low:g} to {high:g}"

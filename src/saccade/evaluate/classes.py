@@ -188,9 +188,9 @@ def _matthews(counts: _Counts) -> np.ndarray:
 
 
 def _ratio(both_R: np.ndarray, one_R: np.ndarray, other_R: np.ndarray) -> np.ndarray:
-    """A covariance over the root of two variances, and 0 where one of these is 0."""
+    """A covariance over the root of two variances, and 0 where one of these is 0; rounding must not take it past 1."""
     scale_R = np.sqrt(one_R) * np.sqrt(other_R)
-    return np.asarray(both_R / np.where(scale_R > 0, scale_R, np.inf))
+    return np.clip(both_R / np.where(scale_R > 0, scale_R, np.inf), -1, 1)
 
 
 def _correlation(
@@ -272,11 +272,10 @@ def draw_confusion(answers: Classified, path: Path) -> Path:
     axes = figure.add_subplot()
     image = axes.imshow(shares_GP, cmap="Blues", vmin=0.0, vmax=1.0)
     # Names are names: a pair of dollars is no formula.
-    words = {"fontsize": 22 * cell, "parse_math": False}
-    axes.set_xticks(range(len(names)), names, rotation=45, ha="left", rotation_mode="anchor", **words)
+    axes.set_xticks(range(len(names)), names, rotation=45, ha="left", rotation_mode="anchor", parse_math=False)
     axes.xaxis.tick_top()
-    axes.set_yticks(range(len(names)), names, **words)
-    axes.tick_params(length=0)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.tick_params(length=0, labelsize=22 * cell)
     for gold, predicted in np.argwhere(counts_GP):
         ink = "white" if shares_GP[gold, predicted] > 0.6 else "black"
         axes.text(
