@@ -153,6 +153,53 @@ def test_an_interrupted_pre_training_ends_in_the_same_bytes(room: Path, tmp_path
     assert all(torch.equal(weight, part[name]) for name, weight in whole.items())
 
 
+XLNET = """
+task = "masked"
+name = "toy-xlnet"
+[data]
+train = [{{file = "{corpus}", documents = "separated", separator = ""}}]
+hold = 0.1
+[tokens]
+vocabulary = 2000
+[model]
+kind = "xlnet"
+layers = 2
+width = 32
+heads = 2
+hidden = 64
+context = 32
+segments = false
+dropout = 0.0
+[train]
+steps = 400
+batch_tokens = 512
+warmup = 5
+smoothing = 0.0
+validate_every = 200
+judge = "-loss"
+adam = {{rate = 1e-2}}
+muon = 0.95
+"""
+
+
+def test_xlnet_learns_fills_and_is_started_from(room: Path, tmp_path: Path) -> None:
+    (tmp_path / "xlnet.toml").write_text(XLNET.format(corpus=room / "corpus.txt"), encoding="utf-8")
+    said = trained(ask("train", tmp_path / "xlnet.toml", "--out", tmp_path / "xlnet"))
+    right, often = (float(line.split("   ")[0].split()[-1]) for line in said.lines[1:3])
+    assert right > 1.5 * often, said.out
+    filled = load(tmp_path / "xlnet")("the old [MASK] sings.", best=4)
+    assert {one.words[0] for one in filled.best} == set(ANIMALS)
+    files = [room / f"{part}.conllu" for part in ("train", "dev", "test")]
+    recipe, _ = task_named("tagging").recipe_for(files, room / "x")
+    table = {name: value for name, value in recipe.table().items() if name not in ("model", "tokens")}
+    read = task_named("tagging").recipe.read(table | {"init": str(tmp_path / "xlnet")}, where="test")
+    (tmp_path / "out").mkdir()
+    work, _ = task_named("tagging").prepare(read, [], tmp_path / "out", resume=False)
+    before = read_folder(tmp_path / "xlnet").weights
+    shared = {name: weight for name, weight in work.model.named_parameters() if name.startswith("encoder.")}
+    assert all(torch.equal(weight.detach(), before[name]) for name, weight in shared.items())
+
+
 # Tagging
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from saccade.data.corrupt import Hider
+from saccade.data.permute import PermutedBatch, permute
 from saccade.data.sampler import Sampler, plan_epoch
 from saccade.data.sentences import Corpus, Row, plan_rows
 from saccade.tokens.marks import BEGIN, END, PAD
@@ -97,6 +98,11 @@ class Rows(Sampler):
             chosen_BT=chosen_BT,
             labels_N=plain.tokens_BT[chosen_BT],
         )
+
+    def permuted(self, numbers: np.ndarray) -> PermutedBatch:
+        """The rows of these numbers, each in a random order, the last ones of it to be predicted."""
+        plain = self.batch(numbers)
+        return permute(plain.tokens_BT, self.random(int(numbers[0])), starts=numbers)
 
     def random(self, number: int) -> np.random.Generator:
         """A row's own generator."""

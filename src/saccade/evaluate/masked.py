@@ -10,6 +10,7 @@ from saccade.data.rows import Rows
 from saccade.data.sentences import UNKNOWN
 from saccade.evaluate.metrics import Score
 from saccade.models.bert import MaskedModel
+from saccade.models.xlnet import PermutationModel
 
 
 @dataclass
@@ -49,18 +50,16 @@ class Guesses:
         return found
 
 
-def guess(model: MaskedModel, rows: Rows, hider: Hider) -> Guesses:
+def guess(model: MaskedModel | PermutationModel, rows: Rows, hider: Hider) -> Guesses:
     """All rows of an epoch, hidden once."""
     found = Guesses()
     with torch.inference_mode():
         for numbers in rows.batches:
             batch = rows.masked(numbers, hider)
-            memory = model.encoder(batch.tokens_BT, batch.mask_BT, batch.segments_BT)
-            logits_NV = model.words.head(model.words.features(memory.states_MSD[batch.chosen_BT]))
+            logits_NV, logits_B2 = model.guess(batch.tokens_BT, batch.chosen_BT, batch.mask_BT, batch.segments_BT)
             found.nats += torch.nn.functional.cross_entropy(logits_NV, batch.labels_N, reduction="sum").item()
             found.right += int((logits_NV.argmax(dim=1) == batch.labels_N).sum())
             found.words.update(batch.labels_N.tolist())
-            logits_B2 = model.following(memory)
             if logits_B2 is not None:
                 known_B = batch.follows_B != UNKNOWN
                 labels = batch.follows_B[known_B]

@@ -153,6 +153,13 @@ class MaskedModel(nn.Module):
         memory: Memory = self.encoder(tokens_BT, mask_BT, segments_BT)
         return self.words.head(self.words.features(memory.states_MSD)), self.following(memory)
 
+    def guess(
+        self, tokens_BT: Tensor, chosen_BT: Tensor, mask_BT: Tensor | None = None, segments_BT: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
+        """Logits [N, V] of the chosen positions, row after row; and of whether the second text follows the first."""
+        memory: Memory = self.encoder(tokens_BT, mask_BT, segments_BT)
+        return self.words.head(self.words.features(memory.states_MSD[chosen_BT])), self.following(memory)
+
     def following(self, memory: Memory) -> Tensor | None:
         if self.pooler is None or self.follows is None:
             return None

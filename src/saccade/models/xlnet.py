@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from saccade.config import Record
-from saccade.models.contract import Encoder, Memory, matrix_weights
+from saccade.models.contract import Memory, TextEncoder, matrix_weights
 from saccade.nn.embed import Embedding
 from saccade.nn.feedforward import FeedForward
 from saccade.nn.masks import Keys, Mask
@@ -126,12 +126,12 @@ class XlnetBlocks(nn.ModuleList):
         return cast(Iterator[XlnetBlock], super().__iter__())
 
 
-class Xlnet(Encoder):
+class Xlnet(TextEncoder):
     """Every token looks at every token of its own text; in pretraining, at those before it in some order."""
 
     def __init__(self, config: XlnetConfig, embed: Embedding) -> None:
         super().__init__()
-        self.width, self.memory = config.width, config.memory
+        self.width, self.memory, self.context = config.width, config.memory, config.context
         self.embed = embed
         self.unknown = nn.Parameter(torch.zeros(config.width))
         """What the query stream begins with at every target."""
@@ -219,12 +219,11 @@ class Xlnet(Encoder):
 class PermutationModel(nn.Module):
     """P(text), a word at a time in any order: each given those before it in the order, wherever they stand."""
 
-    def __init__(self, encoder: Xlnet, head: nn.Linear, context: int) -> None:
+    def __init__(self, encoder: Xlnet, head: nn.Linear) -> None:
         super().__init__()
         self.encoder = encoder
         self.head = head
         """The output layer; its matrix is the token vectors'."""
-        self.context = context
 
     def forward(self, tokens_BT: Tensor, order: Order, mask_BT: Tensor | None = None) -> Tensor:
         """Logits [B, K, V] of the targets."""
@@ -252,6 +251,16 @@ class PermutationModel(nn.Module):
             content=False,
         )
 
+    def guess(
+        self, tokens_BT: Tensor, chosen_BT: Tensor, mask_BT: Tensor | None = None, segments_BT: Tensor | None = None
+    ) -> tuple[Tensor, None]:
+        """Logits [N, V] of the chosen positions, row after row, each from all that are not chosen."""
+        most = int(chosen_BT.sum(dim=1).max())
+        targets_BK = chosen_BT.to(torch.int8).argsort(dim=1, descending=True, stable=True)[:, :most]
+        order = Order(chosen_BT.long(), targets_BK)
+        query_BKD = self.features(tokens_BT, order, mask_BT=mask_BT, segments_BT=segments_BT).query_BKD
+        return self.head(query_BKD[chosen_BT.gather(1, targets_BK)]), None
+
     def flops(self, tokens: int, targets: int) -> float:
         """Floating-point operations of `features` and `head` over so many tokens, in weight matrices."""
         blocks = list(self.encoder.blocks)
@@ -275,7 +284,7 @@ def build_xlnet(config: XlnetConfig, vocabulary: int) -> PermutationModel:
     head = nn.Linear(config.width, vocabulary)
     nn.init.zeros_(head.bias)
     head.weight = embed.tokens.weight
-    return PermutationModel(encoder, head, config.context)
+    return PermutationModel(encoder, head)
 
 
 def _weights_per_token(block: XlnetBlock) -> int:

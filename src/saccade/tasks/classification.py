@@ -17,11 +17,10 @@ from saccade.errors import UserError, WrongUse
 from saccade.evaluate.classes import Classified, class_scores, number_scores
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage, fill, insist_on_room
-from saccade.models.bert import Bert
 from saccade.models.heads import Classifier as ClassifierModel
 from saccade.tasks.classifier import Classifier
 from saccade.tasks.contract import Recipe, Report, Request, unreported
-from saccade.tasks.encoder import EncoderRecipe, begin, encoder_config
+from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config
 from saccade.tasks.store import store
 from saccade.tokens.vocabulary import read_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
@@ -72,7 +71,7 @@ class ClassificationTask:
         vocabulary, context = beginning.vocabulary, beginning.config.context
         torch.manual_seed(recipe.train.seed)
         model = ClassifierModel(
-            Bert(beginning.config, len(vocabulary) + 1), max(1, len(parts.train.classes)), recipe.dropout
+            build_text_encoder(beginning.config, vocabulary), max(1, len(parts.train.classes)), recipe.dropout
         )
         beginning.fill(model)
         scale = _Scale.of(parts.train)
@@ -123,7 +122,7 @@ class ClassificationTask:
         if not isinstance(middle, int | float) or not isinstance(spread, int | float):
             raise UserError(f"{where}: middle and spread are not numbers")
         insist_on_room(folder, config.least_weights)
-        model = ClassifierModel(Bert(config, len(vocabulary) + 1), max(1, len(classes)), config.dropout)
+        model = ClassifierModel(build_text_encoder(config, vocabulary), max(1, len(classes)), config.dropout)
         fill(model, folder)
         return Classifier(model, vocabulary, classes, middle=middle, spread=spread)
 

@@ -3,18 +3,31 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from torch import Tensor, nn
 
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, read_folder
-from saccade.models.bert import BertConfig
+from saccade.models.bert import Bert, BertConfig
+from saccade.models.contract import TextEncoder
+from saccade.models.xlnet import XlnetConfig, build_xlnet
 from saccade.tasks.contract import Recipe
 from saccade.tasks.load import model_path
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+
+
+def _bert_unless_said(table: Any) -> Any:
+    return {"kind": "bert"} | table if isinstance(table, dict) else table
+
+
+TextEncoderConfig = Annotated[
+    Annotated[BertConfig | XlnetConfig, Field(discriminator="kind")], BeforeValidator(_bert_unless_said)
+]
+"""What reads: kind = "bert" or "xlnet"."""
 
 
 class EncoderRecipe(Recipe):
@@ -24,7 +37,7 @@ class EncoderRecipe(Recipe):
     """A model to start from, by name or folder: its vocabulary, sizes and weights; nothing means from scratch."""
     tokens: TokensConfig = TokensConfig(vocabulary=4096)
     """The vocabulary, from scratch."""
-    model: BertConfig = BertConfig(norm="pre", context=256, segments=2)
+    model: TextEncoderConfig = BertConfig(norm="pre", context=256, segments=2)
     """The encoder, from scratch."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """In the encoder and before the output layer."""
@@ -50,7 +63,7 @@ class EncoderRecipe(Recipe):
 class Beginning:
     """Where a training begins."""
 
-    config: BertConfig
+    config: BertConfig | XlnetConfig
     vocabulary: Vocabulary
     weights: dict[str, Tensor]
     """By name; none from scratch."""
@@ -80,9 +93,19 @@ def begin(recipe: EncoderRecipe, texts: Iterable[str], out: Path, *, resume: boo
     return Beginning(config, vocabulary, {})
 
 
-def encoder_config(folder: ModelFolder) -> BertConfig:
+def encoder_config(folder: ModelFolder) -> BertConfig | XlnetConfig:
     """The sizes of a model folder's encoder; a model without one cannot be started from."""
-    kind = folder.config["model"].get("kind")
-    if kind != "bert":
-        raise UserError(f"{folder.path}: its model is {kind!r}; init needs an encoder, as bert-mini has one")
-    return BertConfig.read(folder.config["model"], where=str(folder.path / "config.json"))
+    kind, where = folder.config["model"].get("kind"), str(folder.path / "config.json")
+    match kind:
+        case "bert":
+            return BertConfig.read(folder.config["model"], where=where)
+        case "xlnet":
+            return XlnetConfig.read(folder.config["model"], where=where)
+    raise UserError(f"{folder.path}: its model is {kind!r}; init needs an encoder, as bert-mini has one")
+
+
+def build_text_encoder(config: BertConfig | XlnetConfig, vocabulary: Vocabulary) -> TextEncoder:
+    """One id more than the vocabulary has: that of the mask."""
+    if isinstance(config, XlnetConfig):
+        return build_xlnet(config, len(vocabulary) + 1).encoder
+    return Bert(config, len(vocabulary) + 1)

@@ -12,6 +12,7 @@ import torch
 from saccade.errors import UserError
 from saccade.look.record import TextLooks
 from saccade.models.bert import MaskedModel
+from saccade.models.xlnet import PermutationModel
 from saccade.nn.watch import watch
 from saccade.tasks.asked import Asked
 from saccade.tasks.contract import Report, Request, unreported
@@ -72,9 +73,9 @@ class _Gapped:
 class Filler(Asked[Filling]):
     """Fills gaps: `filler("the cat sat on the [MASK]")`; a gap is one piece of the vocabulary, mostly a word."""
 
-    model: MaskedModel
+    model: MaskedModel | PermutationModel
 
-    def __init__(self, model: MaskedModel, vocabulary: Vocabulary) -> None:
+    def __init__(self, model: MaskedModel | PermutationModel, vocabulary: Vocabulary) -> None:
         self.model = model.eval()
         self.vocabulary = vocabulary
         self.texts = vocabulary.pieces(range(len(vocabulary)))
@@ -132,18 +133,14 @@ class Filler(Asked[Filling]):
             tokens[place, : len(row.ids)] = row.ids
         tokens_BT = torch.from_numpy(tokens)
         mask_BT = None if bool((tokens_BT != 0).all()) else tokens_BT != 0
+        chosen_BT = tokens_BT == len(self.vocabulary)
         with torch.inference_mode():
-            memory = self.model.encoder(tokens_BT, mask_BT)
-            found = []
-            for place, row in enumerate(rows):
-                states = memory.states_MSD[place, row.gaps]
-                chances = self.model.words.head(self.model.words.features(states)).softmax(dim=1)[:, : len(self.texts)]
-                fits = torch.stack([self.fits[spaced] for spaced in row.spaced])
-                top = chances.masked_fill(~fits, 0.0).topk(min(best, chances.shape[1]), dim=1)
-                found.append(
-                    [list(zip(*pair, strict=True)) for pair in zip(top[0].tolist(), top[1].tolist(), strict=True)]
-                )
-        return found
+            logits_NV, _ = self.model.guess(tokens_BT, chosen_BT, mask_BT)
+            chances_NV = logits_NV.softmax(dim=1)[:, : len(self.texts)]
+            fits_NV = torch.stack([self.fits[spaced] for row in rows for spaced in row.spaced])
+            top = chances_NV.masked_fill(~fits_NV, 0.0).topk(min(best, len(self.texts)), dim=1)
+        gaps = iter(zip(top.values.tolist(), top.indices.tolist(), strict=True))
+        return [[list(zip(*next(gaps), strict=True)) for _ in row.gaps] for row in rows]
 
     def _filling(self, source: str, row: _Gapped, likely: list[list[tuple[float, int]]], best: int) -> Filling:
         """The likeliest fillings of all gaps together, found one gap after the other."""

@@ -20,14 +20,16 @@ from saccade.evaluate.masked import guess
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage, fill, insist_on_room
 from saccade.models.bert import BertConfig, MaskedModel, build_masked
+from saccade.models.xlnet import PermutationModel, XlnetConfig, build_xlnet
 from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.encoder import TextEncoderConfig, encoder_config
 from saccade.tasks.filler import Filler
 from saccade.tasks.sizes import masked_sizes_for
 from saccade.tasks.store import store
 from saccade.tasks.texts import FilesConfig, split_texts
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
-from saccade.train.objective import MaskedObjective
+from saccade.train.objective import MaskedObjective, PermutedObjective
 from saccade.train.optim import AdamConfig
 
 
@@ -35,7 +37,7 @@ class MaskedRecipe(Recipe):
     task: Literal["masked"] = "masked"
     data: FilesConfig
     tokens: TokensConfig = TokensConfig(vocabulary=4096)
-    model: BertConfig = BertConfig()
+    model: TextEncoderConfig = BertConfig()
     masking: MaskingConfig = MaskingConfig()
     follows: bool = False
     """Whether one text follows another is guessed too (BERT); without, rows are one text (RoBERTa)."""
@@ -44,8 +46,8 @@ class MaskedRecipe(Recipe):
 
     @model_validator(mode="after")
     def _two_texts_can_be_told_apart(self) -> "MaskedRecipe":
-        if self.follows and self.model.segments < 2:
-            raise ValueError("follows = true needs model.segments of 2: one for each of the two texts")
+        if self.follows and (isinstance(self.model, XlnetConfig) or self.model.segments < 2):
+            raise ValueError("follows = true needs BERT's model.segments of 2: one for each of the two texts")
         return self
 
 
@@ -107,16 +109,17 @@ class MaskedTask:
         else:
             vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path, spaced=False)
         torch.manual_seed(recipe.train.seed)
-        model = build_masked(recipe.model, len(vocabulary) + 1, follows=recipe.follows)
+        model = _build(recipe.model, vocabulary, follows=recipe.follows)
         corpus, valid = (_corpus(name, arrays) for name in ("train", "valid"))
         rows = _rows(recipe, corpus, recipe.train.batch_tokens, recipe.train.seed)
         hider = Hider.of(recipe.masking, vocabulary)
         held_rows = _rows(recipe, valid, recipe.train.batch_tokens, seed=0)
+        permuted = isinstance(model, PermutationModel)
         work = Work(
             model=model,
-            objective=MaskedObjective(),
+            objective=PermutedObjective() if permuted else MaskedObjective(),
             sampler=rows,
-            batch=lambda numbers: rows.masked(numbers, hider),
+            batch=rows.permuted if permuted else lambda numbers: rows.masked(numbers, hider),
             validate=lambda trained: _validate(trained, held_rows, hider),
             describe=lambda numbers: _describe(numbers, rows, vocabulary),
         )
@@ -147,10 +150,10 @@ class MaskedTask:
         return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=folders, report=report)
 
     def load(self, folder: ModelFolder, how: How | None = None) -> Filler:
-        config = BertConfig.read(folder.config["model"], where=str(folder.path / "config.json"))
+        config = encoder_config(folder)
         vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
         insist_on_room(folder, config.least_weights)
-        model = build_masked(config, len(vocabulary) + 1, follows=folder.config.get("follows") is True)
+        model = _build(config, vocabulary, follows=folder.config.get("follows") is True)
         fill(model, folder)
         return Filler(model, vocabulary)
 
@@ -174,7 +177,7 @@ class MaskedTask:
             texts = split_texts(trained, folders, lowercase=False)[1]
         masking = MaskingConfig.read(folder.config.get("masking", {}), where=where)
         corpus = Corpus.of(pipeline.vocabulary, texts)
-        follows = pipeline.model.follows is not None
+        follows = isinstance(pipeline.model, MaskedModel) and pipeline.model.follows is not None
         rows = Rows(corpus, context=pipeline.model.encoder.context, budget=8192, seed=0, follows=follows)
         return guess(pipeline.model, rows, Hider.of(masking, pipeline.vocabulary)).scores()
 
@@ -184,8 +187,17 @@ def _rows(recipe: MaskedRecipe, corpus: Corpus, budget: int, seed: int) -> Rows:
     return Rows(corpus, context=recipe.model.context, budget=budget, seed=seed, follows=recipe.follows, static=static)
 
 
+def _build(
+    config: BertConfig | XlnetConfig, vocabulary: Vocabulary, *, follows: bool
+) -> MaskedModel | PermutationModel:
+    """One id more than the vocabulary has: that of the mask."""
+    if isinstance(config, XlnetConfig):
+        return build_xlnet(config, len(vocabulary) + 1)
+    return build_masked(config, len(vocabulary) + 1, follows=follows)
+
+
 def _validate(model: nn.Module, rows: Rows, hider: Hider) -> dict[str, float]:
-    assert isinstance(model, MaskedModel)
+    assert isinstance(model, MaskedModel | PermutationModel)
     return guess(model, rows, hider).figures()
 
 

@@ -19,10 +19,9 @@ from saccade.errors import UserError, WrongUse
 from saccade.evaluate.classes import Classified, accuracy, macro_f1
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage, fill, insist_on_room
-from saccade.models.bert import Bert
 from saccade.models.heads import Tagger as TaggerModel
 from saccade.tasks.contract import Recipe, Report, Request, unreported
-from saccade.tasks.encoder import EncoderRecipe, begin, encoder_config
+from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config
 from saccade.tasks.store import store
 from saccade.tasks.tagger import Tagger
 from saccade.tokens.vocabulary import read_vocabulary
@@ -90,7 +89,7 @@ class TaggingTask:
         beginning = begin(recipe, [sentence.text for sentence in training], out, resume=resume)
         vocabulary, context = beginning.vocabulary, beginning.config.context
         torch.manual_seed(recipe.train.seed)
-        model = TaggerModel(Bert(beginning.config, len(vocabulary) + 1), len(tags), recipe.dropout)
+        model = TaggerModel(build_text_encoder(beginning.config, vocabulary), len(tags), recipe.dropout)
         beginning.fill(model)
         words = Words.of(vocabulary, [one.words for one in training], [one.spaces for one in training], context)
         number = {tag: place for place, tag in enumerate(tags)}
@@ -143,7 +142,7 @@ class TaggingTask:
         if not isinstance(tags, list) or not tags or not all(isinstance(tag, str) for tag in tags):
             raise UserError(f"{where}: tags is not a list of names")
         insist_on_room(folder, config.least_weights)
-        model = TaggerModel(Bert(config, len(vocabulary) + 1), len(tags), config.dropout)
+        model = TaggerModel(build_text_encoder(config, vocabulary), len(tags), config.dropout)
         fill(model, folder)
         return Tagger(model, vocabulary, tags, data.column)
 

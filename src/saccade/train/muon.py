@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn, optim
 
-from saccade.nn.block import Block
 from saccade.nn.stacked import Stacked
+from saccade.train.depth import BLOCK
 
 ROUNDS = 5
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -25,12 +25,9 @@ SIZE = 0.2
 def matrices_inside(model: nn.Module) -> Iterator[tuple[Tensor, tuple[int, ...]]]:
     """The matrices of all blocks, each with the heights of those it is a stack of. Token vectors, positions and the
     output layer are none: their rows are moved one by one, as words come up."""
-    for block in model.modules():
-        if isinstance(block, Block):
-            for layer in block.modules():
-                if isinstance(layer, nn.Linear):
-                    sizes = layer.sizes if isinstance(layer, Stacked) else (layer.out_features,)
-                    yield layer.weight, sizes
+    for name, layer in model.named_modules():
+        if isinstance(layer, nn.Linear) and BLOCK.search(f"{name}."):
+            yield layer.weight, layer.sizes if isinstance(layer, Stacked) else (layer.out_features,)
 
 
 def orthogonal(stack_NRC: Tensor) -> Tensor:

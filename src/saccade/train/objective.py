@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from saccade.data.batches import SequenceBatch
 from saccade.data.labelled import TaggedBatch, TextBatch
+from saccade.data.permute import PermutedBatch
 from saccade.data.rows import MaskedBatch
 from saccade.data.sentences import UNKNOWN
 from saccade.data.stream import LanguageBatch
@@ -15,6 +16,7 @@ from saccade.models.bert import MaskedModel
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
 from saccade.models.heads import Classifier, Tagger
+from saccade.models.xlnet import Order, PermutationModel
 from saccade.tokens.marks import PAD
 from saccade.train.loss import cross_entropy
 
@@ -104,6 +106,24 @@ class MaskedObjective:
         follows = F.cross_entropy(logits_B2, batch.follows_B, ignore_index=UNKNOWN, reduction="sum")
         follows = follows * (count / max(1, int(known_B.sum())))
         return {"loss": (words + follows, count), "words": (words, count), "follows": (follows, count)}
+
+
+@dataclass(frozen=True)
+class PermutedObjective:
+    """Cross-entropy of each target, given the words before it in its row's order."""
+
+    def count(self, batch: PermutedBatch) -> int:
+        return int((batch.labels_BK != PAD).sum())
+
+    def flops(self, model: nn.Module, batch: PermutedBatch) -> float:
+        assert isinstance(model, PermutationModel)
+        return 3 * model.flops(int((batch.tokens_BT != PAD).sum()), self.count(batch))
+
+    def __call__(self, model: nn.Module, batch: PermutedBatch) -> Losses:
+        assert isinstance(model, PermutationModel)
+        order = Order(batch.places_BT, batch.targets_BK)
+        query_BKD = model.features(batch.tokens_BT, order, mask_BT=batch.mask_BT).query_BKD
+        return _losses(*_real(query_BKD, batch.labels_BK), model.head, 0.0)
 
 
 @dataclass(frozen=True)
