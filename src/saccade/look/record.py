@@ -42,6 +42,12 @@ class TextLooks:
     drawn: Literal["cross", "decoder", "encoder"] = "cross"
     """Which of them a picture shows: a text's looks at itself where there is only one text."""
 
+    @classmethod
+    def at_itself(cls, pieces: list[str], looks: np.ndarray) -> "TextLooks":
+        """Of a text that an encoder only reads: [L, N, T, T]."""
+        none = np.zeros((0, 1, 1, 1))
+        return cls(pieces, pieces, none, looks, none, layer=1, drawn="encoder")
+
     def alignment(self, layer: int | None = None, head: int | None = None) -> Alignment:
         """Attention between words: one layer, one head or the mean over its heads, both counted from 1.
 

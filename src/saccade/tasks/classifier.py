@@ -129,5 +129,4 @@ class Classifier(Asked[Class]):
         with torch.inference_mode(), watch(self.model) as looks:
             self.model(batch.tokens_BT, batch.mask_BT, batch.segments_BT)
         pieces = self.vocabulary.pieces(batch.tokens_BT[0].tolist())
-        empty = np.zeros((0, 1, 1, 1))
-        return TextLooks(pieces, pieces, empty, looks.encoder[:, 0].numpy(), empty, layer=1, drawn="encoder")
+        return TextLooks.at_itself(pieces, looks.encoder[:, 0].numpy())

@@ -164,12 +164,7 @@ class Filler(Asked[Filling]):
         """Where each token looked while the gaps were filled."""
         with torch.inference_mode(), watch(self.model) as looks:
             self.model.encoder(torch.tensor([filling.read_ids]))
-        gap = len(self.vocabulary)
-        labels = [
-            f" {GAP}" if i == gap else piece for i, piece in zip(filling.read_ids, self._pieces(filling), strict=True)
-        ]
-        empty = np.zeros((0, 1, 1, 1))
-        return TextLooks(labels, labels, empty, looks.encoder[:, 0].numpy(), empty, layer=1, drawn="encoder")
-
-    def _pieces(self, filling: Filling) -> list[str]:
-        return self.vocabulary.pieces(filling.ids)
+        pieces = self.vocabulary.pieces(filling.ids)
+        for place in (place for place, i in enumerate(filling.read_ids) if i == len(self.vocabulary)):
+            pieces[place] = f" {GAP}"
+        return TextLooks.at_itself(pieces, looks.encoder[:, 0].numpy())
