@@ -10,15 +10,18 @@ from saccade.config import Record
 from saccade.data.text import find, read_lines
 from saccade.errors import UserError
 
+TEXT = "# text = "
+"""What a CoNLL-U sentence's text follows."""
+
 
 class TextFile(Record):
     """A file, plain or gzip, and what a document is in it."""
 
     file: str
     """Its name in the data folder, or a whole path."""
-    documents: Literal["whole", "lines", "separated", "column", "conllu"] = "whole"
+    documents: Literal["whole", "lines", "separated", "column", "conllu", "sentences"] = "whole"
     """whole: the file is one; lines: each line; separated: up to a line that is the separator; column: each cell of a
-    TSV's column; conllu: the sentences from one `# newdoc` to the next."""
+    TSV's column; conllu: the sentences from one `# newdoc` to the next; sentences: each of a CoNLL-U file's."""
     separator: str = "<|endoftext|>"
     """For separated: the line between two documents."""
     column: int = Field(1, ge=1, le=1000)
@@ -53,6 +56,8 @@ def _documents(file: TextFile, path: Path) -> Iterator[str]:
             yield from _column(file.column, path)
         case "conllu":
             yield from _conllu(path)
+        case "sentences":
+            yield from _sentences(path)
 
 
 def _separated(separator: str, path: Path) -> Iterator[str]:
@@ -74,12 +79,18 @@ def _column(column: int, path: Path) -> Iterator[str]:
         yield cells[column - 1] if line.strip() else ""
 
 
+def _sentences(path: Path) -> Iterator[str]:
+    for line in read_lines(path):
+        if line.startswith(TEXT):
+            yield line.removeprefix(TEXT)
+
+
 def _conllu(path: Path) -> Iterator[str]:
     sentences: list[str] = []
     for line in read_lines(path):
         if line.startswith("# newdoc") and sentences:
             yield " ".join(sentences)
             sentences = []
-        elif line.startswith("# text = "):
-            sentences.append(line.removeprefix("# text = "))
+        elif line.startswith(TEXT):
+            sentences.append(line.removeprefix(TEXT))
     yield " ".join(sentences)

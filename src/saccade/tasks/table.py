@@ -42,6 +42,15 @@ TASKS = {
             files="one or more texts",
         ),
         TaskRow(
+            name="correction",
+            verb="correct",
+            home="saccade.tasks.correction:CorrectionTask",
+            model="speller",
+            help="Mend misspellings.",
+            longest_text=1_000_000,
+            files="nothing: it is trained by a recipe",
+        ),
+        TaskRow(
             name="masked",
             verb="fill",
             home="saccade.tasks.masked:MaskedTask",

@@ -1,0 +1,113 @@
+"""Spelling correction: sentences, misspelt by a program as people misspell, in; a model that mends them out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from saccade.data.documents import TextFile, read_documents
+from saccade.data.misspell import read_misspellings
+from saccade.data.noise import Noise, NoiseConfig, find_names
+from saccade.data.text import Pair, find, read_pairs
+from saccade.errors import WrongUse
+from saccade.evaluate.metrics import Score
+from saccade.evaluate.spelling import Corrected, correction_rate, introduction_rate, spelling_scores, word_accuracy
+from saccade.folder import ModelFolder
+from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.corrector import Corrector
+from saccade.tasks.edits import apply, edits
+from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered
+
+
+class SpellingData(SequenceData):
+    """Where sentences and misspellings are."""
+
+    train: list[TextFile] = Field(min_length=1)
+    """Sentences, spelt right, to be misspelt and mended."""
+    valid: list[TextFile] = Field(min_length=1)
+    """Likewise; they decide what is kept, and are never trained on."""
+    misspellings: list[str] = Field(["spelling/codespell.tsv.gz"])
+    """Lists of misspellings; a fifth of each, by hash, is never trained on."""
+    noise: NoiseConfig = NoiseConfig()
+    """How much is misspelt, and how."""
+    copies: int = Field(1, ge=1, le=100)
+    """How often each sentence is met, misspelt otherwise each time."""
+    most_valid: int = Field(500, ge=1)
+    """So many of the sentences to choose by are taken."""
+    longest: int = Field(160, ge=1)
+    """Training pairs with more tokens on a side are left out, and counted."""
+
+
+class CorrectionRecipe(SequenceRecipe):
+    task: Literal["correction"] = "correction"
+    data: SpellingData
+
+
+class CorrectionTask(SequenceTask):
+    """What the commands know of correcting."""
+
+    name: ClassVar[str] = "correction"
+    recipe: ClassVar[type[Recipe]] = CorrectionRecipe
+    pipeline: ClassVar[type[Corrector]] = Corrector
+
+    def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[CorrectionRecipe, list[str]]:
+        raise WrongUse(
+            "correcting is trained by a recipe, which names sentences and lists of misspellings: see speller"
+        )
+
+    def training_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[Pair]:
+        sentences = read_documents(recipe.data.train, folders)
+        noise = self._noise(recipe, folders, sentences)
+        seed = recipe.train.seed
+        return [
+            (noise(sentence, np.random.default_rng([seed, copy, place])), sentence)
+            for copy in range(recipe.data.copies)
+            for place, sentence in enumerate(sentences)
+        ]
+
+    def held_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[Pair]:
+        """Misspelt as the training part is: the held-out misspellings are for the test alone."""
+        sentences = [
+            sentence
+            for sentence in read_documents(recipe.data.valid, folders)
+            if len(sentence.encode()) <= recipe.data.longest
+        ]
+        noise = self._noise(recipe, folders, read_documents(recipe.data.train, folders))
+        chosen = np.random.default_rng(0).permutation(len(sentences))[: recipe.data.most_valid]
+        return [(noise(sentences[place], np.random.default_rng([0, int(place)])), sentences[place]) for place in chosen]
+
+    def _noise(self, recipe: CorrectionRecipe, folders: Sequence[Path], sentences: Sequence[str]) -> Noise:
+        lists = read_misspellings([find(name, folders) for name in recipe.data.misspellings])
+        return Noise.of(recipe.data.noise, lists, names=find_names(sentences))
+
+    def figures(
+        self, recipe: CorrectionRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]
+    ) -> dict[str, float]:
+        mended = [apply(source, edits(source, output)) for source, output in zip(sources, outputs, strict=True)]
+        found = Corrected.of(sources, mended, [truths[0] for truths in accepted])
+        rates = (word_accuracy, correction_rate, introduction_rate)
+        names = ("accuracy", "corrected", "introduced")
+        return {name: rate(found, bootstrap=0).value for name, rate in zip(names, rates, strict=True)}
+
+    def has_test(self, recipe: CorrectionRecipe) -> bool:
+        return False
+
+    def evaluate(
+        self,
+        pipeline: Corrector,
+        folder: ModelFolder,
+        files: Sequence[Path],
+        folders: Sequence[Path],
+        request: Request,
+        *,
+        lowercase: bool | None = None,
+        report: Report = unreported,
+    ) -> list[Score]:
+        """Word accuracy, and the share of words made right and made wrong, on a TSV of misspelt and right sentences."""
+        if not files:
+            raise WrongUse("give a TSV of misspelt and right sentences: saccade evaluate MODEL FILE.tsv")
+        pairs = read_pairs(files)
+        sources, truths = [source for source, _ in pairs], [truth for _, truth in pairs]
+        return spelling_scores(sources, answered(pipeline, sources, request, report), truths)

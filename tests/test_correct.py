@@ -1,0 +1,144 @@
+"""Correcting: what may be changed and what stays, long and odd texts, and a toy speller that mends."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from saccade.tasks.corrector import LONGEST, _stretches
+from saccade.tasks.edits import apply, edits
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "expected"),
+    [
+        ("I recieve a leter.", "I receive a letter.", "I receive a letter."),
+        ("Teh cat, teh dog!", "The cat, the dog!", "The cat, the dog!"),
+        ("see www.exampel.com now", "see www.example.com now", "see www.exampel.com now"),
+        ("x = fooBar(3)", "x = fubar(3)", "x = fooBar(3)"),
+        ("room 101b is colsed", "room 101 is closed", "room 101b is closed"),
+        ("iam here", "i am here", "i am here"),
+        ("to gether we stand", "together we stand", "together we stand"),
+        ("one cat", "one elephant", "one cat"),
+        ("so  it   goes", "so it goes", "so  it   goes"),
+        ("fine 👍 relly", "fine really", "fine 👍 really"),
+        ("nothing wrong here", "", "nothing wrong here"),
+        ("", "words from nowhere", ""),
+    ],
+)
+def test_only_plain_words_change_and_only_into_near_ones(source: str, output: str, expected: str) -> None:
+    assert apply(source, edits(source, output)) == expected
+
+
+def test_edits_say_where() -> None:
+    source = "I recieve teh leter"
+    found = edits(source, "I receive the letter")
+    assert [(source[one.start : one.stop], one.right) for one in found] == [
+        ("recieve", "receive"),
+        ("teh", "the"),
+        ("leter", "letter"),
+    ]
+
+
+TEXTS = st.text(st.sampled_from(" \t\r.!?,'\"abcdéжñ日👍0/@_-"), max_size=600)
+
+
+@given(TEXTS)
+def test_stretches_are_parts_of_the_text_in_order_and_short(text: str) -> None:
+    end = 0
+    for start, stop in _stretches(text):
+        assert end <= start < stop <= len(text)
+        assert stop - start <= LONGEST
+        assert text[start:stop].strip() == text[start:stop]
+        end = stop
+
+
+@given(TEXTS, TEXTS)
+def test_whatever_was_written_all_but_plain_words_stays(source: str, output: str) -> None:
+    mended = apply(source, edits(source, output))
+    kept = [letter for letter in source if not letter.isalpha() and letter not in " '"]
+    assert [letter for letter in mended if not letter.isalpha() and letter not in " '"] == kept
+
+
+def test_a_text_that_comes_out_the_same_is_not_touched() -> None:
+    text = "It's 5 o'clock — \"who's there?\" «rien»  e-mail me@x.org"
+    assert edits(text, text) == []
+
+
+def test_long_texts_are_cut_after_sentences() -> None:
+    text = "This is a sentence of some words. " * 20
+    parts: Sequence[str] = [text[start:stop] for start, stop in _stretches(text)]
+    assert " ".join(parts) == text.strip()
+    assert all(part.endswith(".") for part in parts)
+
+
+def test_a_run_without_spaces_is_passed_over() -> None:
+    text = "teh " + "x" * 100_000 + " cat"
+    assert [text[start:stop] for start, stop in _stretches(text)] == ["teh", "cat"]
+
+
+WORDS = "the cat sat on a mat and saw some big dogs near their small house in town"
+TOY = """
+task = "correction"
+name = "toy"
+[data]
+train = [{{file = "{file}", documents = "lines"}}]
+valid = [{{file = "{file}", documents = "lines"}}]
+misspellings = ["{misspellings}"]
+copies = 2
+[tokens]
+kind = "bytes"
+[model.encoder]
+layers = 1
+width = 32
+heads = 2
+hidden = 64
+[model.decoder]
+layers = 1
+width = 32
+heads = 2
+hidden = 64
+[search]
+beam = 1
+[train]
+steps = 6
+batch_tokens = 512
+warmup = 2
+validate_every = 3
+judge = "accuracy"
+adam = {{rate = 5e-3}}
+"""
+
+
+def test_a_speller_is_trained_asked_and_scored(tmp_path: Path) -> None:
+    from tiny import ask
+
+    words = WORDS.split()
+    lines = [" ".join(words[place : place + 5]) + "." for place in range(len(words) - 5)]
+    (tmp_path / "lines.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "list.tsv").write_text(
+        "misspelling\tcorrect\n"
+        + "".join(f"{word[:1]}{word[2:]}{word[1:2]}\t{word}\n" for word in words if len(word) > 2)
+    )
+    recipe = TOY.format(file=tmp_path / "lines.txt", misspellings=tmp_path / "list.tsv")
+    (tmp_path / "toy.toml").write_text(recipe)
+    said = ask("train", tmp_path / "toy.toml", "--out", tmp_path / "toy")
+    assert said.code == 0, said.err
+    odd = "teh 👍 3.14\n\n...\n日本語 cat\r\n" + "x" * 100_000 + "\n"
+    said = ask("correct", "--model", tmp_path / "toy", stdin=odd.encode())
+    assert said.code == 0, said.err
+    assert len(said.lines) == 5
+    assert "👍 3.14" in said.lines[0]
+    assert said.lines[1:3] == ["", "..."]
+    assert said.lines[3].startswith("日本語 ")
+    assert said.lines[4] == "x" * 100_000
+    found = json.loads(ask("correct", "teh cat", "--model", tmp_path / "toy", "--format", "json").out)
+    assert set(found) == {"source", "text", "edits", "score"}
+    (tmp_path / "test.tsv").write_text("teh cat sat\tthe cat sat\na mat\ta mat\n")
+    said = ask("evaluate", tmp_path / "toy", tmp_path / "test.tsv")
+    assert said.code == 0, said.err
+    assert "word accuracy" in said.out
+    assert ask("evaluate", tmp_path / "toy").code == 2
