@@ -17,6 +17,7 @@ from saccade.tasks.table import TASKS, TaskRow
 if TYPE_CHECKING:
     from saccade.decode.pack import How
     from saccade.tasks.contract import Answer, Pipeline, Report, Request
+    from saccade.tasks.pronouncer import Pronunciation
     from saccade.tasks.tagger import Tagged
 
 FIRST_CHUNK, LARGEST_CHUNK = 16, 4096
@@ -264,11 +265,10 @@ def _print(answer: "Answer", options: Asking) -> None:
         print(json.dumps(answer.record(), ensure_ascii=False))
     elif options.format == "conllu":
         print(cast("Tagged", answer).conllu, end="")
-    elif options.best > 1:
-        for one in answer.best:
-            print(f"{one.score:.4f}\t{on_one_line(one.text)}")
     else:
-        print(on_one_line(answer.text))
+        for one in answer.best:
+            text = cast("Pronunciation", one).ipa if options.format == "ipa" else one.text
+            print(f"{one.score:.4f}\t{on_one_line(text)}" if options.best > 1 else on_one_line(text))
     if options.look is not None:
         draw_looks(answer, options.look, options.layer, options.head)
 

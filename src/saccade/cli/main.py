@@ -17,7 +17,7 @@ from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
 from saccade.cli.prompt import prompt
-from saccade.cli.spelling import correct
+from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
@@ -46,6 +46,7 @@ for command in (
     score,
     prompt,
     correct,
+    pronounce,
     fill,
     classify,
     tag,

@@ -1,24 +1,22 @@
-"""The command that mends misspellings."""
+"""Commands about letters and sounds: correct, pronounce."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from saccade.cli.answer import answer_all
-from saccade.cli.understand import ReadingOptions
+from saccade.cli.understand import PlainOptions, ReadingOptions
 from saccade.tasks.table import TASKS
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class CorrectingOptions(ReadingOptions):
+class CorrectingOptions(PlainOptions):
     """How to correct."""
 
     best: Annotated[int, Parameter(name="--suggest")] = 1
     "How many ways to correct each text, with their scores."
-    format: Literal["text", "json"] = "text"
-    "json: one object a line, with every change and where it was made."
 
 
 DEFAULTS = CorrectingOptions()
@@ -44,3 +42,43 @@ def correct(*texts: str, model: str = TASKS["correction"].model, options: Correc
         A bundled model's name, or a model folder.
     """
     return answer_all(texts, model, options, TASKS["correction"])
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class PronouncingOptions(ReadingOptions):
+    """How to pronounce."""
+
+    format: Literal["text", "json", "ipa"] = "text"
+    "json: one object a line, for machines; ipa: as --ipa."
+
+
+PRONOUNCING = PronouncingOptions()
+
+
+def pronounce(
+    *texts: str,
+    model: str = TASKS["pronunciation"].model,
+    ipa: Annotated[bool, Parameter(negative="")] = False,
+    options: PronouncingOptions = PRONOUNCING,
+) -> int:
+    """Say how words are pronounced: each argument is a word or a text, or, without arguments, each line of standard
+    input.
+
+    For example:
+
+        saccade pronounce saccade
+        saccade pronounce "the eye jumps" --ipa
+        saccade pronounce read --best 3
+        saccade pronounce knight --look letters.png
+
+    Parameters
+    ----------
+    texts:
+        Words or texts.
+    model:
+        A bundled model's name, or a model folder.
+    ipa:
+        The international phonetic alphabet instead of ARPAbet.
+    """
+    return answer_all(texts, model, replace(options, format="ipa") if ipa else options, TASKS["pronunciation"])

@@ -30,8 +30,8 @@ class ReadingOptions:
     "Layer to draw, counted from 1."
     head: int | None = None
     "Head to draw, counted from 1; by default the mean of all heads."
-    format: Literal["text", "json", "conllu"] = "text"
-    "json: one object a line, for machines; conllu: for tags alone."
+    format: str = "text"
+    "How answers are written."
 
     @property
     def how(self) -> "How | None":
@@ -48,14 +48,32 @@ class ReadingOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class FillingOptions(ReadingOptions):
+class PlainOptions(ReadingOptions):
+    """Answers as text or for machines."""
+
+    format: Literal["text", "json"] = "text"
+    "json: one object a line, for machines."
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class FillingOptions(PlainOptions):
     """A gap has many answers: some are shown."""
 
     best: int = 5
     "How many answers per input, each with its probability."
 
 
-DEFAULTS, FILLING = ReadingOptions(), FillingOptions()
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TaggingOptions(ReadingOptions):
+    """Tags have a format of their own."""
+
+    format: Literal["text", "json", "conllu"] = "text"
+    "json: one object a line, for machines; conllu: a sentence of CoNLL-U."
+
+
+PLAIN, FILLING, TAGGING = PlainOptions(), FillingOptions(), TaggingOptions()
 
 
 def fill(*texts: str, model: str = TASKS["masked"].model, options: FillingOptions = FILLING) -> int:
@@ -75,11 +93,10 @@ def fill(*texts: str, model: str = TASKS["masked"].model, options: FillingOption
     model:
         A bundled model's name, or a model folder.
     """
-    _insist_on_tags(options)
     return answer_all(texts, model, options, TASKS["masked"])
 
 
-def classify(*texts: str, model: str, options: ReadingOptions = DEFAULTS) -> int:
+def classify(*texts: str, model: str, options: PlainOptions = PLAIN) -> int:
     """Say of what class texts are: each argument is one, or, without arguments, each line of standard input. Two texts
     that belong together have a tab between them.
 
@@ -97,12 +114,11 @@ def classify(*texts: str, model: str, options: ReadingOptions = DEFAULTS) -> int
     model:
         The folder of a model that was trained on classes or numbers.
     """
-    _insist_on_tags(options)
     return answer_all(texts, model, options, TASKS["classification"])
 
 
 def tag(
-    *texts: str, model: str = TASKS["tagging"].model, file: Path | None = None, options: ReadingOptions = DEFAULTS
+    *texts: str, model: str = TASKS["tagging"].model, file: Path | None = None, options: TaggingOptions = TAGGING
 ) -> int:
     """Tag the words of sentences: each argument is one, or, without arguments, each line of standard input.
 
@@ -139,8 +155,3 @@ def tag(
         sys.stdout.write(retagged(sentence, found, pipeline.column))
     sys.stdout.flush()
     return 0
-
-
-def _insist_on_tags(options: ReadingOptions) -> None:
-    if options.format == "conllu":
-        raise WrongUse("--format conllu is for saccade tag")

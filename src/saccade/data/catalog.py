@@ -56,4 +56,11 @@ CATALOG = [
         source="github.com/codespell-project/codespell: dictionary.txt, as a TSV with a header",
         files=("codespell.tsv.gz",),
     ),
+    DataSet(
+        folder="cmudict_g2p",
+        what="English words and how they are pronounced, as TSV",
+        licence="BSD-style (Carnegie Mellon)",
+        source="github.com/microsoft/CNTK: Examples/SequenceToSequence/CMUDict/Data",
+        files=("train.tsv.gz", "dev.tsv.gz", "test.tsv.gz"),
+    ),
 ]

@@ -51,6 +51,15 @@ TASKS = {
             files="nothing: it is trained by a recipe",
         ),
         TaskRow(
+            name="pronunciation",
+            verb="pronounce",
+            home="saccade.tasks.pronunciation:PronunciationTask",
+            model="pronouncer",
+            help="Say how words are pronounced.",
+            longest_text=100_000,
+            files="nothing: it is trained by a recipe",
+        ),
+        TaskRow(
             name="masked",
             verb="fill",
             home="saccade.tasks.masked:MaskedTask",

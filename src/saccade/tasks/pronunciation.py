@@ -1,0 +1,101 @@
+"""Pronunciation: words and how they are said in; a model that says how any word is pronounced out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from saccade.data.phonemes import as_phonemes, as_signs, spelling
+from saccade.data.text import Pair, find, read_lines
+from saccade.errors import UserError, WrongUse
+from saccade.evaluate.metrics import Score
+from saccade.evaluate.pronunciation import phoneme_error_rate, pronunciation_scores, word_error_rate
+from saccade.folder import ModelFolder
+from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.pronouncer import Pronouncer
+from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered, by_source
+from saccade.tokens.vocabulary import TokensConfig
+
+
+class DictionaryData(SequenceData):
+    """Where the words are: TSV files of a word and its phonemes (ARPAbet); a word may come up several times."""
+
+    train: list[str] = Field(min_length=1)
+    """What is trained on, but for words that are in `valid` too."""
+    valid: list[str] = Field(min_length=1)
+    """Decides what is kept; never trained on."""
+    test: list[str] = Field(default_factory=list)
+    """Touched by `saccade evaluate` only."""
+
+
+class PronunciationRecipe(SequenceRecipe):
+    task: Literal["pronunciation"] = "pronunciation"
+    data: DictionaryData
+    tokens: TokensConfig = TokensConfig(kind="characters")
+
+
+class PronunciationTask(SequenceTask):
+    """What the commands know of pronouncing."""
+
+    name: ClassVar[str] = "pronunciation"
+    recipe: ClassVar[type[Recipe]] = PronunciationRecipe
+    pipeline: ClassVar[type[Pronouncer]] = Pronouncer
+
+    def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[PronunciationRecipe, list[str]]:
+        raise WrongUse("pronouncing is trained by a recipe, which names a dictionary: see pronouncer")
+
+    def training_pairs(self, recipe: PronunciationRecipe, folders: Sequence[Path]) -> list[Pair]:
+        held = {word for word, _ in self.held_pairs(recipe, folders)}
+        return [pair for pair in _read(recipe.data.train, folders) if pair[0] not in held]
+
+    def held_pairs(self, recipe: PronunciationRecipe, folders: Sequence[Path]) -> list[Pair]:
+        return _read(recipe.data.valid, folders)
+
+    def figures(
+        self, recipe: PronunciationRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]
+    ) -> dict[str, float]:
+        said = [as_phonemes(output) for output in outputs]
+        right = [[as_phonemes(one) for one in some] for some in accepted]
+        rates = {"wer": word_error_rate, "per": phoneme_error_rate}
+        return {name: rate(said, right, bootstrap=0).value for name, rate in rates.items()}
+
+    def has_test(self, recipe: PronunciationRecipe) -> bool:
+        return bool(recipe.data.test)
+
+    def evaluate(
+        self,
+        pipeline: Pronouncer,
+        folder: ModelFolder,
+        files: Sequence[Path],
+        folders: Sequence[Path],
+        request: Request,
+        *,
+        lowercase: bool | None = None,
+        report: Report = unreported,
+    ) -> list[Score]:
+        """Word and phoneme error rate, by the nearest of the accepted pronunciations."""
+        data = DictionaryData.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        if not files and not data.test:
+            raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
+        words, accepted = by_source(_read([str(file.resolve()) for file in files] or data.test, folders))
+        said = answered(pipeline, words, request, report)
+        return pronunciation_scores(said, [[as_phonemes(one) for one in some] for some in accepted])
+
+
+def _read(names: Sequence[str], folders: Sequence[Path]) -> list[Pair]:
+    """Words as they are spelt, and their phonemes as signs."""
+    pairs: list[Pair] = []
+    for name in names:
+        path = find(name, folders)
+        for number, line in enumerate(read_lines(path), 1):
+            word, tab, phonemes = line.partition("\t")
+            if not line.strip():
+                continue
+            if not tab or not spelling(word):
+                raise UserError(f"{path}, line {number}: expected a word, tab, its phonemes; it begins {line[:40]!r}")
+            try:
+                pairs.append((spelling(word), as_signs(phonemes)))
+            except KeyError as error:
+                raise UserError(f"{path}, line {number}: {error.args[0]!r} is no phoneme of ARPAbet") from None
+    return pairs
