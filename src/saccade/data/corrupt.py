@@ -25,16 +25,6 @@ class MaskingConfig(Record):
 
 
 @dataclass(frozen=True)
-class Hidden:
-    """Rows with tokens hidden."""
-
-    tokens_BT: np.ndarray
-    """What is read."""
-    chosen_BT: np.ndarray
-    """True where the token is to be guessed."""
-
-
-@dataclass(frozen=True)
 class Hider:
     """Hides tokens of rows; what it draws depends on the generator it is handed, and on nothing else."""
 

@@ -97,7 +97,7 @@ class Bert(TextEncoder):
 
     def __init__(self, config: BertConfig, vocabulary: int) -> None:
         super().__init__()
-        self.width, self.context, self.segments = config.width, config.context, config.segments
+        self.width, self.context = config.width, config.context
         self.embed = BertEmbedding(config, vocabulary)
         self.blocks = Blocks(_block(config) for _ in range(config.layers))
         # Pre-norm leaves the sum of all blocks unnormalised; one norm more closes the stack.
