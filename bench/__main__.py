@@ -6,19 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.characters import compare_characters
+from bench.classes import compare_classes
 from bench.file import compare_file
 from bench.memory import compare_memory
 from bench.process import EngineError
+from bench.pronunciation import compare_pronunciation
 from bench.recurrent import compare_recurrent
 from bench.report import Report, write_report
 from bench.settings import Settings
+from bench.spelling import compare_spelling
 from bench.startup import compare_startup
 from bench.time_to_bleu import compare_time_to_bleu
 from bench.training import compare_training
 from bench.translation import compare_translation
 from saccade.errors import UserError
 
-COMPARISONS: dict[str, Callable[[Settings], Report]] = {
+COMPARISONS: dict[str, Callable[..., Report]] = {
     "training": compare_training,
     "recurrent": compare_recurrent,
     "characters": compare_characters,
@@ -27,14 +30,19 @@ COMPARISONS: dict[str, Callable[[Settings], Report]] = {
     "startup": compare_startup,
     "memory": compare_memory,
     "time-to-bleu": compare_time_to_bleu,
+    "spelling": compare_spelling,
+    "pronunciation": compare_pronunciation,
+    "classes": compare_classes,
 }
+MODELS = {"spelling": "model", "pronunciation": "model", "classes": "init"}
+"""Comparisons of a trained model, and the option that names another than their usual one."""
 
 
 def main() -> int:
-    names, settings = _read_arguments()
+    names, settings, models = _read_arguments()
     try:
         for name in names:
-            write_report(COMPARISONS[name](settings), name, settings.out)
+            write_report(COMPARISONS[name](settings, **models.get(name, {})), name, settings.out)
     except (UserError, EngineError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -44,13 +52,16 @@ def main() -> int:
     return 0
 
 
-def _read_arguments() -> tuple[list[str], Settings]:
+def _read_arguments() -> tuple[list[str], Settings, dict[str, dict[str, str]]]:
+    """What to compare, how, and for some of it with which model."""
     usual = Settings()
     parser = argparse.ArgumentParser(prog="python -m bench", description=sys.modules["bench"].__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"what to compare: {', '.join(COMPARISONS)} (all)")
     parser.add_argument("-o", "--out", type=Path, default=usual.out, help="folder for the table and plot (%(default)s)")
     parser.add_argument("--data", type=Path, help="folder of the data sets ($SACCADE_DATA, then ./data)")
     parser.add_argument("--joeynmt", type=Path, metavar="PYTHON", help="Python of an environment that has JoeyNMT 2.3")
+    parser.add_argument("--model", help="the model of spelling (speller) or of pronunciation (pronouncer)")
+    parser.add_argument("--init", metavar="MODEL", help="classes: the model that was trained before (bert-mini)")
     for name, meaning in Settings.numbers.items():
         default = getattr(usual, name)
         told = meaning if default is None else f"{meaning} (%(default)s)"
@@ -60,7 +71,11 @@ def _read_arguments() -> tuple[list[str], Settings]:
     unknown = [name for name in names if name not in COMPARISONS]
     if unknown:
         parser.error(f"there is no comparison {unknown[0]!r}; there are: {', '.join(COMPARISONS)}")
-    return names, Settings(**given)
+    chosen = {option: given.pop(option) for option in dict.fromkeys(MODELS.values())}
+    if chosen["model"] and sum(MODELS.get(name) == "model" for name in names) > 1:
+        parser.error("--model is for one comparison: spelling or pronunciation")
+    models = {name: {option: chosen[option]} for name, option in MODELS.items() if chosen[option]}
+    return names, Settings(**given), models
 
 
 def _positive(text: str) -> int:
