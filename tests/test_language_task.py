@@ -14,7 +14,8 @@ from saccade.errors import UserError
 from saccade.evaluate.language import surprise
 from saccade.folder import ModelFolder
 from saccade.tasks.contract import Request
-from saccade.tasks.language import FilesConfig, LanguageRecipe, LanguageTask, _split
+from saccade.tasks.language import LanguageRecipe, LanguageTask
+from saccade.tasks.texts import FilesConfig, split_texts
 from saccade.tokens.marks import BEGIN, SPECIALS
 from tiny import SENTENCES, Said, answered, ask, insist_one_line, tiny_completer
 
@@ -161,7 +162,7 @@ def split(folder: Path, texts: list[str], hold: float, documents: str = "whole")
     for number, text in enumerate(texts):
         (folder / f"{number}.txt").write_text(text)
     files = [{"file": f"{number}.txt", "documents": documents} for number in range(len(texts))]
-    return _split(FilesConfig.model_validate({"train": files, "hold": hold}), [folder], lowercase=False)
+    return split_texts(FilesConfig.model_validate({"train": files, "hold": hold}), [folder], lowercase=False)
 
 
 def test_the_end_of_the_text_is_held_out(tmp_path: Path) -> None:

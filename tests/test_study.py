@@ -152,6 +152,7 @@ def test_recipes_are_compared_and_a_failing_one_loses_no_other(tmp_path: Path, m
     said = ask(*command)
     assert said.code == 1, "one of them failed"
     assert "broken failed" in said.err
+    assert said.err.count("failed") == 1, said.err
     assert "16 wide" in said.err
     text = (out / "report.md").read_text(encoding="utf-8")
     assert all(name in text for name in ("attention", "blind", "broken failed"))
