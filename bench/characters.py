@@ -1,8 +1,8 @@
 """A small language model of letters: Saccade's training beside a plain loop with nanoGPT's settings for a CPU.
 
 All train the same sizes on the same text in batches of the same size, in turn, once for each seed. What is compared is
-the time of all steps, and the loss on the whole of what was held out. Saccade trains twice: by its recipe, whose
-optimiser needs fewer steps, and with the plain loop's optimiser and steps, which compares the programs alone.
+the time of all steps, and the loss on the whole of what was held out. Saccade trains by its recipe, whose optimiser
+needs fewer steps; and, for the first seed, with the plain loop's optimiser and steps, which compares the programs alone.
 """
 
 from statistics import mean, median
@@ -39,6 +39,8 @@ def compare_characters(settings: Settings) -> Report:
         place = f"round {seed}/{rounds}"
         machine.look(place)
         for engine, (module, *work) in engines.items():
+            if engine == "adamw" and seed > 1:
+                continue
             run = measure_apart(module, *work, "--seed", seed, threads=settings.threads, environment=MALLOC)
             runs[engine].append(run)
             say(f"{place}  {engine:8} {run['seconds']:.1f} s, validation loss {run['loss']:.4f}")
@@ -117,7 +119,7 @@ def _about(settings: Settings, recipe: LanguageRecipe, rounds: int, validated: i
         f"{PLAN.warmup}, fused AdamW with decay {PLAN.decay:g}. Saccade: the recipe {recipe.name} in the loop of "
         f"`saccade train`, every window once before any comes again, {training.steps:,} steps, Muon with momentum "
         f"{training.muon:g} for the matrices inside blocks and AdamW for the rest, rate {training.adam.rate:g}, "
-        f"{training.schedule}, warm-up {training.warmup}, decay {training.adam.decay:g}; and once more with AdamW "
+        f"{training.schedule}, warm-up {training.warmup}, decay {training.adam.decay:g}; and once with AdamW "
         "alone, at the plain loop's rate, for as many steps as that. Its vocabulary has a few marks more, which it "
         "learns not to expect."
     )
