@@ -2,7 +2,7 @@
 
 All train the same sizes on the same text in batches of the same size, in turn, once for each seed. What is compared is
 the time of all steps, and the loss on the whole of what was held out. Saccade trains by its recipe, whose optimiser
-needs fewer steps; and, for the first seed, with the plain loop's optimiser and steps, which compares the programs alone.
+needs fewer steps; and, for the first seed, with the plain loop's optimiser and steps: that compares programs alone.
 """
 
 from statistics import mean, median
