@@ -8,7 +8,6 @@ trained again. A study of that command keeps one figure of each training; the ot
 import json
 import math
 import statistics
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +21,8 @@ from saccade.config import Table, read_toml
 from saccade.data.text import data_folders
 from saccade.evaluate.classes import Classified, class_scores
 from saccade.evaluate.metrics import Score
-from saccade.study.transfer import SCRATCH, Transfer, Trial, fitted
-from saccade.tasks.load import model_path, recipe_path, task_named
-from saccade.train.log import Log
-from saccade.train.loop import train
+from saccade.study.transfer import SCRATCH, Transfer, Trial, train_trial
+from saccade.tasks.load import model_path, recipe_path
 
 RECIPES = {"sentiment": "SST-2", "acceptability": "CoLA", "entailment": "RTE 1–3"}
 FIGURES = {"accuracy": 2, "macro F1": 2, "F1 of '1'": 2, "Matthews": 4}
@@ -119,29 +116,16 @@ def run_trials(recipe: str, inits: Sequence[str], seeds: Sequence[int], folders:
     for trial in [Trial(init, 0, seed) for seed in seeds for init in inits]:
         figures = kept.get(trial)
         if figures is None:
-            kept.add(trial, train_once(table, trial, folders))
+            scores = train_trial(table, trial, folders)
+            if scores is None:
+                raise KeyboardInterrupt
+            kept.add(trial, scores)
             figures = kept.figures[trial.key]
         if "accuracy" not in figures:
             raise EngineError(f"{out}: {trial.key} has no accuracy; delete transfer.json there to train again")
         say(f"{recipe}  {trial.key}: accuracy {figures['accuracy']:.2f}")
         found[trial.key] = figures
     return found
-
-
-def train_once(table: Table, trial: Trial, folders: Sequence[Path]) -> list[Score]:
-    """One training as `saccade transfer` does it, and all its figures on the test part."""
-    task = task_named(str(table["task"]))
-    recipe = task.recipe.read(fitted(table, trial), where="recipe")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        work, _ = task.prepare(recipe, folders, folder, resume=False)
-        outcome = train(work, recipe.train, folder, Log(folder, quiet=True))
-        if not outcome.finished:
-            raise KeyboardInterrupt
-        scores = task.finish(recipe, work, outcome, folders, folder)
-    if not scores:
-        raise EngineError(f"{table.get('name')}: names no test part to score on")
-    return scores
 
 
 # The table

@@ -245,11 +245,11 @@ SCORES = [Score("accuracy", 81.0, None, ""), Score("Matthews", 0.25, None, "", 4
 def test_what_was_trained_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[str] = []
 
-    def train_once(table: dict[str, Any], trial: Trial, folders: Sequence[Path]) -> list[Score]:
+    def train_trial(table: dict[str, Any], trial: Trial, folders: Sequence[Path]) -> list[Score]:
         trained.append(trial.key)
         return SCORES
 
-    monkeypatch.setattr(classes, "train_once", train_once)
+    monkeypatch.setattr(classes, "train_trial", train_trial)
     # One training is there, of `saccade transfer`, which keeps a single figure.
     study = Transfer(read_toml(recipe_path("sentiment")), "accuracy", {Trial("", 0, 1).key: 79.0})
     study.save(tmp_path)

@@ -183,10 +183,7 @@ def look(
 def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow | None) -> int:
     """Answer the arguments, or standard input line by line; 1 if any input could not be answered."""
     _check_look(texts, options)
-    found = _row_of(model)
-    if row is not None and found != row:
-        raise WrongUse(f"{model} is a model for {found.name}: saccade {found.verb} --model {model}")
-    longest = found.longest_text
+    longest = (row or _row_of(model)).longest_text
     given = list(checked(texts, longest))
     lines = None
     if not given:
@@ -197,6 +194,8 @@ def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow
     request, how = options.request(), options.how
     from saccade.tasks.load import load
 
+    if row is not None and (found := _row_of(model)) != row:
+        raise WrongUse(f"{model} is a model for {found.name}: saccade {found.verb} --model {model}")
     pipeline = load(model, how)
     if lines is None:
         return sum(_show(pipeline, given, request, options, first=0)) and 1

@@ -96,6 +96,12 @@ def pad_sources(sequences: Sequence[Sequence[int] | np.ndarray]) -> tuple[Tensor
     return source, torch.from_numpy(np.arange(rows.shape[1]) < lengths[:, None])
 
 
+def padding_mask(tokens: np.ndarray) -> Tensor | None:
+    """True where a row has something; None where nothing is padded."""
+    real = tokens != PAD
+    return None if real.all() else torch.from_numpy(real)
+
+
 def in_order(lengths: np.ndarray, budget: int) -> Iterator[np.ndarray]:
     """All examples once, similar lengths together, longest first, at most `budget` padded tokens a batch."""
     order = np.argsort(-lengths, kind="stable")

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.data.batches import Ragged
-from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.data.batches import Ragged, padding_mask
+from saccade.tokens.marks import BEGIN, END
 from saccade.tokens.vocabulary import Vocabulary
 
 
@@ -68,7 +68,7 @@ class Texts:
         segments = (place >= firsts[:, None]) & (place < lengths[:, None])
         return TextBatch(
             tokens_BT=torch.from_numpy(tokens),
-            mask_BT=_mask(tokens),
+            mask_BT=padding_mask(tokens),
             segments_BT=torch.from_numpy(segments.astype(np.int64)) if segments.any() else None,
             labels_B=torch.from_numpy(labels[indices]),
         )
@@ -126,7 +126,7 @@ class Words:
         found = np.concatenate([labels[index] for index in indices]) if labels is not None else np.zeros(0)
         return TaggedBatch(
             tokens_BT=torch.from_numpy(tokens),
-            mask_BT=_mask(tokens),
+            mask_BT=padding_mask(tokens),
             words_BT=torch.from_numpy(words),
             labels_N=torch.from_numpy(found.astype(np.int64)),
         )
@@ -138,8 +138,3 @@ def _fitted(first: int, second: int, room: int) -> tuple[int, int]:
         return first, second
     shorter = min(first, second, room // 2)
     return (room - shorter, shorter) if first > second else (shorter, room - shorter)
-
-
-def _mask(tokens: np.ndarray) -> Tensor | None:
-    real = tokens != PAD
-    return None if real.all() else torch.from_numpy(real)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.data.batches import padding_mask
 from saccade.data.corrupt import Hider
 from saccade.data.permute import PermutedBatch, permute
 from saccade.data.sampler import Sampler, plan_epoch
@@ -74,10 +75,9 @@ class Rows(Sampler):
             line = [BEGIN, *first, END, *second, END] if len(second) else [BEGIN, *first, END]
             tokens[place, : len(line)] = line
             segments[place, len(first) + 2 : len(line)] = 1
-        padded = bool((tokens == PAD).any())
         return RowBatch(
             tokens_BT=torch.from_numpy(tokens),
-            mask_BT=torch.from_numpy(tokens != PAD) if padded else None,
+            mask_BT=padding_mask(tokens),
             segments_BT=torch.from_numpy(segments) if segments.any() else None,
             follows_B=torch.tensor([row.follows for row in rows]),
             numbers=numbers,

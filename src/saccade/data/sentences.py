@@ -76,9 +76,7 @@ def plan_rows(corpus: Corpus, room: int, random: np.random.Generator, *, follows
         begin, end = int(documents[number]), int(documents[number + 1])
         while begin < end:
             wanted = room if random.random() >= SHORTER else int(random.integers(2, room + 1))
-            stop = begin + 1
-            while stop < end and starts[stop + 1] - starts[begin] <= wanted:
-                stop += 1
+            stop = _reach(starts, begin, end, wanted)
             if stop - begin == 1 or not follows:  # too long for two sentences, or the last one
                 rows.append(Row(_cut(starts[begin], starts[stop], room), (0, 0), UNKNOWN))
                 begin = stop
@@ -105,10 +103,7 @@ def _elsewhere(
     begin, end = int(corpus.documents[other]), int(corpus.documents[other + 1])
     sentence = int(random.integers(begin, end))
     starts = corpus.sentences.starts
-    stop = sentence + 1
-    while stop < end and starts[stop + 1] - starts[sentence] <= room:
-        stop += 1
-    return _cut(starts[sentence], starts[stop], room)
+    return _cut(starts[sentence], starts[_reach(starts, sentence, end, room)], room)
 
 
 def _gather(corpus: Corpus, alone: np.ndarray, room: int, random: np.random.Generator) -> list[Row]:
@@ -122,12 +117,19 @@ def _gather(corpus: Corpus, alone: np.ndarray, room: int, random: np.random.Gene
         wanted = int(random.integers(1, room + 1))
         while place < len(run):
             begin = int(documents[run[place]])
-            stop, place = begin + 1, place + 1
-            while place < len(run) and starts[stop + 1] - starts[begin] <= wanted:
-                stop, place = stop + 1, place + 1
+            stop = _reach(starts, begin, begin + len(run) - place, wanted)
+            place += stop - begin
             rows.append(Row(_cut(starts[begin], starts[stop], room), (0, 0), UNKNOWN))
             wanted = room
     return rows
+
+
+def _reach(starts: np.ndarray, begin: int, end: int, room: int) -> int:
+    """Behind which sentence a row ends that begins with `begin`: as many as fit, at least one, none from `end` on."""
+    stop = begin + 1
+    while stop < end and starts[stop + 1] - starts[begin] <= room:
+        stop += 1
+    return stop
 
 
 def _cut(start: int, stop: int, room: int) -> tuple[int, int]:

@@ -11,7 +11,6 @@ from saccade.config import Table
 from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
 from saccade.study.plots import Panel, draw_panels, markdown_table
-from saccade.tasks.contract import Task
 from saccade.tasks.encoder import EncoderRecipe
 from saccade.tasks.load import task_named
 from saccade.train.log import Log
@@ -86,17 +85,18 @@ def study_transfer(
     trials = [Trial(init, count, seed) for seed in seeds for count in counts for init in inits]
     for number, trial in enumerate(trials, 1):
         if trial.key not in study.found:
-            score = _try(task, table, trial, folders)
-            if score is None:
+            scores = train_trial(table, trial, folders)
+            if scores is None:
                 return None
-            study.figure, study.found[trial.key] = score.name, score.value
+            study.figure, study.found[trial.key] = scores[0].name, scores[0].value
             study.save(out)
         say(f"{number}/{len(trials)}  {trial.key}: {study.figure} {study.found[trial.key]:.2f}")
     return write_transfer(study, inits, counts, seeds, out)
 
 
-def _try(task: Task, table: Table, trial: Trial, folders: Sequence[Path]) -> Score | None:
-    """Train once, and score on the test part."""
+def train_trial(table: Table, trial: Trial, folders: Sequence[Path]) -> list[Score] | None:
+    """Train once, and score on the test part; None after Ctrl-C."""
+    task = task_named(str(table["task"]))
     recipe = task.recipe.read(fitted(table, trial), where="recipe")
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch)
@@ -107,7 +107,7 @@ def _try(task: Task, table: Table, trial: Trial, folders: Sequence[Path]) -> Sco
         scores = task.finish(recipe, work, outcome, folders, out)
     if not scores:
         raise UserError("the recipe names no test part to score on")
-    return scores[0]
+    return scores
 
 
 def fitted(table: Table, trial: Trial) -> Table:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from saccade.data.batches import Ragged, padding_mask
 from saccade.errors import UserError
 from saccade.look.record import TextLooks
 from saccade.models.bert import MaskedModel
@@ -128,11 +129,8 @@ class Filler(Asked[Filling]):
 
     def _likely(self, rows: Sequence[_Gapped], best: int) -> list[list[list[tuple[float, int]]]]:
         """For each gap of each row its likeliest pieces, with their probabilities."""
-        tokens = np.zeros((len(rows), max(len(row.ids) for row in rows)), dtype=np.int64)
-        for place, row in enumerate(rows):
-            tokens[place, : len(row.ids)] = row.ids
-        tokens_BT = torch.from_numpy(tokens)
-        mask_BT = None if bool((tokens_BT != 0).all()) else tokens_BT != 0
+        tokens = Ragged.of([row.ids for row in rows]).padded(np.arange(len(rows)))
+        tokens_BT, mask_BT = torch.from_numpy(tokens), padding_mask(tokens)
         chosen_BT = tokens_BT == len(self.vocabulary)
         with torch.inference_mode():
             logits_NV, _ = self.model.guess(tokens_BT, chosen_BT, mask_BT)
