@@ -48,9 +48,9 @@ def complete(
     For example:
 
         saccade complete "Once upon a time"
-        saccade complete "ROMEO:" --max-tokens 300 --seed 1
+        saccade complete "ROMEO:" --model shakespeare --max-tokens 300 --seed 1
         saccade complete "Once upon a time" --n 3 --temperature 1 --top-p 0.9
-        saccade complete "To be, or not" --temperature 0 --format json
+        saccade complete "To be, or not" --model shakespeare --temperature 0 --format json
         cat prompt.txt | saccade complete --stop "##"
 
     Parameters

@@ -13,6 +13,7 @@ from saccade.train.loop import Outcome
 def card(recipe: Recipe, model: nn.Module, outcome: Outcome, scores: Sequence[Score]) -> str:
     """Markdown; `saccade show` prints it."""
     parameters = sum(weight.numel() for weight in model.parameters())
+    cores = torch.get_num_threads()
     validation = ", ".join(f"{name} {value:.4g}" for name, value in outcome.scores.items())
     lines = [
         f"# {recipe.name}",
@@ -23,7 +24,7 @@ def card(recipe: Recipe, model: nn.Module, outcome: Outcome, scores: Sequence[Sc
         f"- parameters: {parameters:,}",
         f"- recipe: {recipe.name}, seed {recipe.train.seed}, {outcome.step:,} of {recipe.train.steps:,} steps",
         f"- weights: {outcome.chosen}",
-        f"- time: {outcome.seconds / 60:.0f} minutes on {torch.get_num_threads()} cores, validation included",
+        f"- time: {outcome.seconds / 60:.0f} minutes on {cores} core{'s' * (cores > 1)}, validation included",
         f"- validation: {validation}",
         *(f"- test: {score}" for score in scores),
         f"- data: {recipe.card.data or 'own files'}",
