@@ -380,7 +380,15 @@ def test_two_batches_accumulated_are_one_batch_of_all_their_examples(tmp_path: P
     found = {}
     for name, batches, accumulate in (("together", [small + large], 1), ("accumulated", [small, large], 2)):
         config = SETTINGS.model_copy(
-            update={"steps": 1, "accumulate": accumulate, "adam": adam, "warmup": 0, "clip": 1e9, "average": 1}
+            update={
+                "steps": 1,
+                "accumulate": accumulate,
+                "adam": adam,
+                "warmup": 0,
+                "clip": 1e9,
+                "average": 1,
+                "precision": "float32",
+            }
         )
         task = replace(work(config, dropout=0.0), sampler=Fixed(batches))
         before = weights_of(task.model)

@@ -46,7 +46,8 @@ class Dropout(nn.Module):
         return x * (kept.to(x.dtype) / (1 - self.p))
 
     def add(self, x: Tensor, f: Tensor) -> Tensor:
-        """x + dropout(f)"""
+        """x + dropout(f), in the kind of numbers that x has."""
+        f = f.to(x.dtype)
         if not self.training or self.p == 0 or not _native(x, f):
             plain: Tensor = x + self(f)
             return plain

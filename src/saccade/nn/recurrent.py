@@ -42,7 +42,7 @@ class GruCell(Cell):
 
     def forward(self, input_BG: Tensor, carried: Carried) -> Carried:
         (h_BH,) = carried
-        state_BG = self.state(h_BH)
+        state_BG = self.state(h_BH).to(h_BH.dtype)
         both = 2 * self.width
         reset_BH, keep_BH = (input_BG[:, :both] + state_BG[:, :both]).sigmoid_().chunk(2, dim=1)
         new_BH = torch.addcmul(input_BG[:, both:], reset_BH, state_BG[:, both:]).tanh_()
@@ -56,7 +56,7 @@ class LstmCell(Cell):
 
     def forward(self, input_BG: Tensor, carried: Carried) -> Carried:
         h_BH, cell_BH = carried
-        let_in, keep, new, let_out = (input_BG + self.state(h_BH)).chunk(4, dim=1)
+        let_in, keep, new, let_out = (input_BG + self.state(h_BH).to(h_BH.dtype)).chunk(4, dim=1)
         cell_BH = keep.sigmoid() * cell_BH + let_in.sigmoid() * new.tanh()
         return let_out.sigmoid() * cell_BH.tanh(), cell_BH
 
@@ -98,7 +98,7 @@ def read(cell: Cell, x_BSD: Tensor, packing: Packing, *, backwards: bool) -> tup
     carried: Carried = (x_BSD.new_zeros(packing.sizes[0], cell.width),) * cell.carries
     states: list[Tensor] = []
     ended: list[Carried] = []
-    for input_BG in cell.input(x_BSD[at]).split(packing.sizes):
+    for input_BG in cell.input(x_BSD[at]).to(x_BSD.dtype).split(packing.sizes):
         going = input_BG.shape[0]
         if going < carried[0].shape[0]:  # the shortest rows, which stand last, are over
             ended.append(tuple(part[going:] for part in carried))

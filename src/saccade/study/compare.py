@@ -25,6 +25,7 @@ from saccade.tasks.sequence import by_source
 from saccade.tasks.translation import TranslationTask
 from saccade.train.optim import build_optimizer
 from saccade.train.parts import Parts
+from saccade.train.precision import kind_of_products
 from saccade.train.step import take_step
 
 WARM_STEPS, LEAST_STEPS, LEAST_SECONDS = 3, 10, 8.0
@@ -79,8 +80,9 @@ def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, fl
     with tempfile.TemporaryDirectory() as scratch:
         work, _ = task.prepare(recipe, folders, Path(scratch), resume=False)
         train = recipe.train
-        optimizer = build_optimizer(work.model, train.adam, train.muon, layer_decay=train.layer_decay)
-        parts = Parts(work.model, work.objective)
+        kind = kind_of_products(train.precision)
+        optimizer = build_optimizer(work.model, train.adam, train.muon, layer_decay=train.layer_decay, kind=kind)
+        parts = Parts(work.model, work.objective, kind=kind)
         work.model.train()
         times: list[float] = []
         tokens: list[int] = []

@@ -35,6 +35,7 @@ from saccade.train.log import Log
 from saccade.train.objective import Objective
 from saccade.train.optim import AdamConfig, build_optimizer, moments_of
 from saccade.train.parts import Parts
+from saccade.train.precision import Precision, kind_of_products
 from saccade.train.schedule import SCHEDULES
 from saccade.train.step import Step, take_step
 
@@ -63,6 +64,8 @@ class TrainConfig(Record):
     """Largest norm of the gradient."""
     smoothing: float = Field(0.1, ge=0, lt=1)
     """Label smoothing."""
+    precision: Precision = "auto"
+    """Kind of numbers in matrix products: bfloat16 where the processor multiplies these fast, or float32 always."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations; each also writes a checkpoint."""
     judge: str = "bleu"
@@ -123,8 +126,9 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     keep_memory()
     model, objective = work.model, work.objective
     freeze(model, config.freeze)
-    optimizer = build_optimizer(model, config.adam, config.muon, layer_decay=config.layer_decay)
-    parts = Parts(model, objective)
+    kind = kind_of_products(config.precision)
+    optimizer = build_optimizer(model, config.adam, config.muon, layer_decay=config.layer_decay, kind=kind)
+    parts = Parts(model, objective, kind=kind)
     schedule = SCHEDULES[config.schedule]
     progress = Progress()
     torch.manual_seed(config.seed + 1)  # dropout; the weights were drawn with config.seed

@@ -31,21 +31,27 @@ class _CrossEntropy(torch.autograd.Function):
         wanted = any(context.needs_input_grad[:3])
         rows, vocabulary = features_ND.shape[0], weight_VD.shape[0]
         chunk = max(1, CHUNK_BYTES // (4 * vocabulary))
+        device = features_ND.device.type
+        kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else features_ND.dtype
         loss, likelihood = features_ND.new_zeros(()), features_ND.new_zeros(())
         d_features_ND = torch.empty_like(features_ND) if wanted else None
         d_weight_VD = torch.zeros_like(weight_VD) if wanted else None
         d_bias_V = torch.zeros_like(bias_V) if wanted and bias_V is not None else None
-        for start in range(0, rows, chunk):
-            part = slice(start, start + chunk)
-            logits_CV = F.linear(features_ND[part], weight_VD, bias_V)
-            nll_C, uniform_C = _row_losses(logits_CV, labels_N[part], smoothing, gradient=wanted)
-            likelihood += nll_C.sum()
-            loss += ((1 - smoothing) * nll_C + smoothing * uniform_C).sum()
-            if d_features_ND is not None and d_weight_VD is not None:
-                torch.mm(logits_CV, weight_VD, out=d_features_ND[part])
-                d_weight_VD.addmm_(logits_CV.t(), features_ND[part])
-            if d_bias_V is not None:
-                d_bias_V += logits_CV.sum(dim=0)
+        rounded_ND, rounded_VD = features_ND.to(kind), weight_VD.to(kind)
+        with torch.autocast(device, enabled=False):
+            for start in range(0, rows, chunk):
+                part = slice(start, start + chunk)
+                logits_CV = F.linear(rounded_ND[part], rounded_VD, None if bias_V is None else bias_V.to(kind))
+                logits_CV = logits_CV.to(weight_VD.dtype)
+                nll_C, uniform_C = _row_losses(logits_CV, labels_N[part], smoothing, gradient=wanted)
+                likelihood += nll_C.sum()
+                loss += ((1 - smoothing) * nll_C + smoothing * uniform_C).sum()
+                if d_bias_V is not None:
+                    d_bias_V += logits_CV.sum(dim=0)
+                if d_features_ND is not None and d_weight_VD is not None:
+                    d_logits_CV = logits_CV.to(kind)
+                    d_features_ND[part] = d_logits_CV @ rounded_VD
+                    _add_product(d_weight_VD, d_logits_CV.t(), rounded_ND[part])
         context.found = (d_features_ND, d_weight_VD, d_bias_V)
         context.mark_non_differentiable(likelihood)
         return loss, likelihood
@@ -54,6 +60,13 @@ class _CrossEntropy(torch.autograd.Function):
     def backward(context: Any, d_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         # In place: nobody else has seen these gradients, and the graph is walked once.
         return (*(None if found is None else found.mul_(d_loss) for found in context.found), None, None)
+
+
+def _add_product(total: Tensor, left: Tensor, right: Tensor) -> None:
+    if left.dtype == total.dtype:
+        total.addmm_(left, right)
+    else:
+        total += left @ right
 
 
 def _row_losses(logits_CV: Tensor, labels_C: Tensor, smoothing: float, *, gradient: bool) -> tuple[Tensor, Tensor]:

@@ -30,30 +30,29 @@ def matrices_inside(model: nn.Module) -> Iterator[tuple[Tensor, tuple[int, ...]]
             yield layer.weight, layer.sizes if isinstance(layer, Stacked) else (layer.out_features,)
 
 
-def orthogonal(stack_NRC: Tensor) -> Tensor:
+def orthogonal(stack_NRC: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
     """Nearly U Vᵀ of each matrix U S Vᵀ, by Newton and Schulz: a few products instead of a decomposition.
 
-    Every round is x ← p(x xᵀ) x. The polynomials are multiplied with one another first, as small as the matrix's
-    shorter side, and with the matrix once.
+    Every round is x ← p(x xᵀ) x. The products are of numbers of the given kind; bfloat16 is enough (Jordan et al.).
     """
-    x = stack_NRC / stack_NRC.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-20)
+    x = (stack_NRC / stack_NRC.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-20)).to(kind)
     tall = x.shape[-2] > x.shape[-1]
     if tall:
-        x = x.mT
+        x = x.mT.contiguous()
     first, third, fifth = COEFFICIENTS
-    squares = x @ x.mT
-    product = torch.eye(x.shape[-2]).expand_as(squares)
     for _ in range(ROUNDS):
+        squares = x @ x.mT
         polynomial = torch.baddbmm(squares, squares, squares, beta=third, alpha=fifth)
-        polynomial.diagonal(dim1=-2, dim2=-1).add_(first)
-        product = polynomial @ product
-        squares = polynomial @ squares @ polynomial
-    result: Tensor = product @ x
+        x = torch.baddbmm(x, polynomial, x, beta=first)
+    result = x.to(stack_NRC.dtype)
     return result.mT if tall else result
 
 
 class Muon(optim.AdamW):
     """AdamW for all groups but those with a `momentum`, whose matrices, stacks of `sizes`, move by Muon."""
+
+    kind = torch.float32
+    """Of the numbers in its matrix products."""
 
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         groups = self.param_groups
@@ -84,7 +83,7 @@ class Muon(optim.AdamW):
             for part, step in zip(weight.split(sizes), ahead.split(sizes), strict=True):
                 steps[step.shape].append((part, step))
         for shape, pairs in steps.items():
-            moves = orthogonal(torch.stack([step for _, step in pairs]))
+            moves = orthogonal(torch.stack([step for _, step in pairs]), self.kind)
             length = group["lr"] * SIZE * math.sqrt(max(shape))
             for (part, _), move in zip(pairs, moves, strict=True):
                 part.mul_(1 - group["lr"] * group["weight_decay"]).sub_(move, alpha=length)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from pydantic import Field
 from torch import Tensor, nn, optim
 
@@ -23,10 +24,16 @@ class AdamConfig(Record):
 
 
 def build_optimizer(
-    model: nn.Module, config: AdamConfig, muon: float = 0.0, *, layer_decay: float = 1.0
+    model: nn.Module,
+    config: AdamConfig,
+    muon: float = 0.0,
+    *,
+    layer_decay: float = 1.0,
+    kind: torch.dtype = torch.float32,
 ) -> optim.AdamW:
     """AdamW for all weights that are to be trained; with a momentum for `muon`, the matrices inside the model's blocks
-    move by that. A group's `share` of the rate falls by `layer_decay` with every layer below the top."""
+    move by that, with products of numbers of this kind. A group's `share` of the rate falls by `layer_decay` with every
+    layer below the top."""
     inside = {weight: sizes for weight, sizes in matrices_inside(model) if muon and weight.requires_grad}
     groups: list[dict[str, Any]] = []
     for share, weights in _by_share(model, layer_decay).items():
@@ -36,11 +43,15 @@ def build_optimizer(
         groups.append({"params": vectors, "weight_decay": 0.0, "share": share})
         if own := [weight for weight in weights if weight in inside]:
             sizes = [inside[weight] for weight in own]
-            kind = {"momentum": muon, "sizes": sizes}
-            groups.append({"params": own, "weight_decay": config.decay, "share": share, **kind})
+            own_way = {"momentum": muon, "sizes": sizes}
+            groups.append({"params": own, "weight_decay": config.decay, "share": share, **own_way})
     groups = [group for group in groups if group["params"]]
-    optimizer = Muon if inside else optim.AdamW
-    return optimizer(groups, lr=config.rate, betas=config.betas, eps=config.epsilon, fused=True)
+    optimizer = (Muon if inside else optim.AdamW)(
+        groups, lr=config.rate, betas=config.betas, eps=config.epsilon, fused=True
+    )
+    if isinstance(optimizer, Muon):
+        optimizer.kind = kind
+    return optimizer
 
 
 def _by_share(model: nn.Module, layer_decay: float) -> dict[float, list[Tensor]]:

@@ -28,11 +28,15 @@ class Parts:
     change nothing.
     """
 
-    def __init__(self, model: nn.Module, objective: Objective, most: int | None = None) -> None:
+    def __init__(
+        self, model: nn.Module, objective: Objective, most: int | None = None, *, kind: torch.dtype = torch.float32
+    ) -> None:
+        """`kind`: of the numbers in matrix products; on a CPU only."""
         self.model, self.objective = model, objective
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
         self.threads = torch.get_num_threads()
         on_cpu = all(weight.device.type == "cpu" for weight in self.weights)
+        self.kind = kind if on_cpu else torch.float32
         self.most = most or (min(self.threads, PARTS_AT_MOST) if on_cpu else 1)
         self.pool = ThreadPoolExecutor(self.most)
 
@@ -54,7 +58,8 @@ class Parts:
         def work(batch: Any, seed: int) -> tuple[dict[str, float], Gradients]:
             torch.set_num_threads(threads)
             with drawn_from(seed):
-                losses = self.objective(self.model, batch)
+                with torch.autocast("cpu", self.kind, enabled=self.kind != torch.float32):
+                    losses = self.objective(self.model, batch)
                 gradients = torch.autograd.grad(losses["loss"][0] / count, self.weights, allow_unused=True)
             return {name: total.item() / count for name, (total, _) in losses.items()}, gradients
 
