@@ -44,7 +44,7 @@ def orthogonal(stack_NRC: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
         squares = x @ x.mT
         polynomial = torch.baddbmm(squares, squares, squares, beta=third, alpha=fifth)
         x = torch.baddbmm(x, polynomial, x, beta=first)
-    result = x.to(stack_NRC.dtype)
+    result: Tensor = x.to(stack_NRC.dtype)
     return result.mT if tall else result
 
 
