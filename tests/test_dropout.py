@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from saccade.nn.dropout import Dropout
+from saccade.nn.dropout import Dropout, TokenDropout, drawn_from
 
 
 @pytest.mark.parametrize("p", [0.1, 0.25, 0.5, 0.9])
@@ -44,3 +44,16 @@ def test_the_same_seed_drops_the_same() -> None:
     one = dropout(x)
     torch.manual_seed(3)
     assert torch.equal(one, dropout(x))
+
+
+def test_tokens_are_hidden_in_training_only_and_marks_never() -> None:
+    hide, tokens_BT = TokenDropout(0.3, mask=99, first=3), torch.arange(60).repeat(500, 1)
+    with drawn_from(5):
+        hidden_BT = hide(tokens_BT)
+    with drawn_from(5):
+        assert torch.equal(hide(tokens_BT), hidden_BT), "the seed decides"
+    assert torch.equal(hidden_BT[:, :3], tokens_BT[:, :3])
+    changed_BT = hidden_BT[:, 3:] != tokens_BT[:, 3:]
+    assert (hidden_BT[:, 3:][changed_BT] == 99).all()
+    assert float(changed_BT.float().mean()) == pytest.approx(0.3, abs=0.015)  # more than five deviations
+    assert torch.equal(hide.eval()(tokens_BT), tokens_BT)

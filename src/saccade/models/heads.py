@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from saccade.models.contract import Memory, TextEncoder
-from saccade.nn.dropout import Dropout
+from saccade.nn.dropout import Dropout, TokenDropout
 
 
 class Pooler(nn.Module):
@@ -21,8 +21,9 @@ class Pooler(nn.Module):
 class Classifier(nn.Module):
     """One of some classes, or, with a single output, a number, for a text or a pair of texts."""
 
-    def __init__(self, encoder: TextEncoder, outputs: int, dropout: float) -> None:
+    def __init__(self, encoder: TextEncoder, outputs: int, dropout: float, hide: TokenDropout | None = None) -> None:
         super().__init__()
+        self.hide = hide or nn.Identity()
         self.encoder = encoder
         self.pooler = Pooler(encoder.width)
         self.dropout = Dropout(dropout)
@@ -37,7 +38,7 @@ class Classifier(nn.Module):
 
     def features(self, tokens_BT: Tensor, mask_BT: Tensor | None = None, segments_BT: Tensor | None = None) -> Tensor:
         """[B, D]: what the output layer reads."""
-        memory: Memory = self.encoder(tokens_BT, mask_BT, segments_BT)
+        memory: Memory = self.encoder(self.hide(tokens_BT), mask_BT, segments_BT)
         result: Tensor = self.dropout(self.pooler(memory.states_MSD))
         return result
 
@@ -45,8 +46,9 @@ class Classifier(nn.Module):
 class Tagger(nn.Module):
     """A tag for every word, read off the word's first piece."""
 
-    def __init__(self, encoder: TextEncoder, outputs: int, dropout: float) -> None:
+    def __init__(self, encoder: TextEncoder, outputs: int, dropout: float, hide: TokenDropout | None = None) -> None:
         super().__init__()
+        self.hide = hide or nn.Identity()
         self.encoder = encoder
         self.dropout = Dropout(dropout)
         self.head = _small(nn.Linear(encoder.width, outputs))
@@ -58,7 +60,7 @@ class Tagger(nn.Module):
 
     def features(self, tokens_BT: Tensor, mask_BT: Tensor | None, words_BT: Tensor) -> Tensor:
         """[N, D]: what the output layer reads."""
-        memory: Memory = self.encoder(tokens_BT, mask_BT)
+        memory: Memory = self.encoder(self.hide(tokens_BT), mask_BT)
         result: Tensor = self.dropout(memory.states_MSD[words_BT])
         return result
 

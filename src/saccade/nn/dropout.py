@@ -58,6 +58,21 @@ class Dropout(nn.Module):
         return f"p={self.p}"
 
 
+class TokenDropout(nn.Module):
+    """Put `mask` in place of a share `p` of the tokens in training, so that no word is relied on alone (Iyyer et al.
+    2015). Ids below `first` are marks, and stay."""
+
+    def __init__(self, p: float, mask: int, first: int) -> None:
+        super().__init__()
+        self.p, self.mask, self.first = p, mask, first
+
+    def forward(self, tokens_BT: Tensor) -> Tensor:
+        if not self.training or self.p == 0:
+            return tokens_BT
+        draws_BT = torch.rand(tokens_BT.shape, generator=_generator.get()).to(tokens_BT.device)
+        return tokens_BT.masked_fill((draws_BT < self.p) & (tokens_BT >= self.first), self.mask)
+
+
 class _Dropped(torch.autograd.Function):
     """x + dropout(f) by the C kernel. What was dropped is not stored: the same seed drops the same again."""
 

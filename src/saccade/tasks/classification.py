@@ -20,7 +20,7 @@ from saccade.folder import ModelFolder, Storage, fill, insist_on_room
 from saccade.models.heads import Classifier as ClassifierModel
 from saccade.tasks.classifier import Classifier
 from saccade.tasks.contract import Recipe, Report, Request, unreported
-from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config
+from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config, hiding
 from saccade.tasks.store import store
 from saccade.tokens.vocabulary import read_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
@@ -70,9 +70,8 @@ class ClassificationTask:
         beginning = begin(recipe, both, out, resume=resume)
         vocabulary, context = beginning.vocabulary, beginning.config.context
         torch.manual_seed(recipe.train.seed)
-        model = ClassifierModel(
-            build_text_encoder(beginning.config, vocabulary), max(1, len(parts.train.classes)), recipe.dropout
-        )
+        encoder, outputs = build_text_encoder(beginning.config, vocabulary), max(1, len(parts.train.classes))
+        model = ClassifierModel(encoder, outputs, recipe.dropout, hiding(recipe, vocabulary))
         beginning.fill(model)
         scale = _Scale.of(parts.train)
         texts = Texts.of(vocabulary, parts.train.texts, parts.train.seconds, context)

@@ -15,8 +15,10 @@ from saccade.folder import ModelFolder, read_folder
 from saccade.models.bert import Bert, BertConfig
 from saccade.models.contract import TextEncoder
 from saccade.models.xlnet import XlnetConfig, build_xlnet
+from saccade.nn.dropout import TokenDropout
 from saccade.tasks.contract import Recipe
 from saccade.tasks.load import model_path
+from saccade.tokens.marks import END
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 
 
@@ -41,6 +43,8 @@ class EncoderRecipe(Recipe):
     """The encoder, from scratch."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """In the encoder and before the output layer."""
+    hidden: float = Field(0.0, ge=0, lt=1)
+    """Share of the tokens that the mask stands for in training, drawn anew each time."""
     most: int = Field(0, ge=0)
     """Train on so many examples only, drawn by the seed; 0 is all."""
 
@@ -91,6 +95,10 @@ def begin(recipe: EncoderRecipe, texts: Iterable[str], out: Path, *, resume: boo
     vocabulary = train_vocabulary(recipe.tokens, texts, spaced=False)
     vocabulary.save(path)
     return Beginning(config, vocabulary, {})
+
+
+def hiding(recipe: EncoderRecipe, vocabulary: Vocabulary) -> TokenDropout:
+    return TokenDropout(recipe.hidden, mask=len(vocabulary), first=END + 1)
 
 
 def encoder_config(folder: ModelFolder) -> BertConfig | XlnetConfig:

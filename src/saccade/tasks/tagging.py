@@ -21,7 +21,7 @@ from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage, fill, insist_on_room
 from saccade.models.heads import Tagger as TaggerModel
 from saccade.tasks.contract import Recipe, Report, Request, unreported
-from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config
+from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config, hiding
 from saccade.tasks.store import store
 from saccade.tasks.tagger import Tagger
 from saccade.tokens.vocabulary import read_vocabulary
@@ -89,7 +89,8 @@ class TaggingTask:
         beginning = begin(recipe, [sentence.text for sentence in training], out, resume=resume)
         vocabulary, context = beginning.vocabulary, beginning.config.context
         torch.manual_seed(recipe.train.seed)
-        model = TaggerModel(build_text_encoder(beginning.config, vocabulary), len(tags), recipe.dropout)
+        encoder = build_text_encoder(beginning.config, vocabulary)
+        model = TaggerModel(encoder, len(tags), recipe.dropout, hiding(recipe, vocabulary))
         beginning.fill(model)
         words = Words.of(vocabulary, [one.words for one in training], [one.spaces for one in training], context)
         number = {tag: place for place, tag in enumerate(tags)}
