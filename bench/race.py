@@ -31,6 +31,10 @@ from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 from saccade.train.schedule import SCHEDULES
 
 
+ROUNDED = 0.02
+"""Largest difference of a loss to the same one with rounded products."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """How an engine trains; what is not here is the same for all, in `engines/contract.py`."""
@@ -44,19 +48,22 @@ class Plan:
     budget: int
     """Padded target tokens in a batch."""
     dropout: float = SIZE.dropout
+    muon: float = 0.0
+    """Momentum of Saccade's Muon; 0 is Adam for all weights."""
 
     def rate_at(self, step: int) -> float:
         return self.rate * SCHEDULES[self.schedule](step, self.warmup, self.steps)
 
     def __str__(self) -> str:
         schedule = f"rate {self.rate:g}, {self.schedule}, warm-up {self.warmup}"
-        return f"{schedule}, batches of {self.budget}, dropout {self.dropout:g}"
+        optimizer = f", Muon {self.muon:g}" if self.muon else ""
+        return f"{schedule}{optimizer}, batches of {self.budget}, dropout {self.dropout:g}"
 
 
 @dataclass(frozen=True)
 class Racer:
-    build: Callable[[int, float], Engine]
-    """Vocabulary and dropout -> a model under training."""
+    build: Callable[[int, Plan], Engine]
+    """Size of the vocabulary -> a model under training."""
     readable: Callable[[nn.Module], EncoderDecoder]
     """Its weights in a model that Saccade can decode."""
 
@@ -71,12 +78,12 @@ def _transplanted(model: nn.Module) -> EncoderDecoder:
     return as_saccade(model)
 
 
-def _build_own(vocabulary: int, dropout: float) -> Engine:
-    return own.wrap(own.build_model(vocabulary, dropout))
+def _build_own(vocabulary: int, plan: Plan) -> Engine:
+    return own.wrap(own.build_model(vocabulary, plan.dropout), plan.muon)
 
 
-def _build_plain(vocabulary: int, dropout: float) -> Engine:
-    assert dropout == SIZE.dropout, "the peer's dropout is not tuned"
+def _build_plain(vocabulary: int, plan: Plan) -> Engine:
+    assert plan.dropout == SIZE.dropout and not plan.muon, "the peer's dropout and optimiser are not tuned"
     return plain.build(vocabulary, PAD)
 
 
@@ -143,7 +150,7 @@ def run(
     goal: float,
     ahead: dict[int, float],
 ) -> Race:
-    engine = racer.build(len(judge.vocabulary), plan.dropout)
+    engine = racer.build(len(judge.vocabulary), plan)
     engine.model.train()
     race = Race(engine.title, asdict(plan), most)
     while race.step < plan.steps and race.seconds < most and not (race.reached or race.hopeless):
@@ -163,13 +170,13 @@ def run(
     return race
 
 
-def check(racer: Racer, vocabulary: int, batch: Batch) -> None:
-    """What is decoded must be what is trained: both give the same loss."""
-    engine = racer.build(vocabulary, SIZE.dropout)
+def check(racer: Racer, plan: Plan, vocabulary: int, batch: Batch) -> None:
+    """What is decoded must be what is trained: both give the same loss, but for what is rounded in Saccade's products."""
+    engine = racer.build(vocabulary, plan)
     engine.model.eval()
     trained = engine.backward(batch)
     reader = own.wrap(racer.readable(engine.model).eval()).backward(batch)
-    if abs(trained - reader) > 1e-3:
+    if abs(trained - reader) > ROUNDED:
         raise SystemExit(f"{engine.title}: its loss is {trained:.4f}, but {reader:.4f} where it is decoded")
 
 
@@ -189,7 +196,7 @@ def main() -> None:
     vocabulary = read_vocabulary(stored["tokenizer"], given.data)
     examples = SequencePairs(Ragged.of(stored["sources"]), Ragged.of(stored["targets"]))
     plan, racer = Plan(**json.loads(given.plan)), RACERS[given.engine]
-    check(racer, len(vocabulary), next(Batches(examples, 256)))
+    check(racer, plan, len(vocabulary), next(Batches(examples, 256)))
     judge = Judge(vocabulary, [(source, target) for source, target in stored["development"]])
     torch.manual_seed(1)
     limits = {"every": given.every, "most": given.most, "goal": given.goal}

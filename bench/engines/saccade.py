@@ -1,6 +1,7 @@
 """Saccade: its own model, objective and optimiser, as its training loop uses them."""
 
 import numpy as np
+import torch
 
 from bench.engines.contract import SIZE, Batch, Engine, run
 from saccade import __version__
@@ -10,6 +11,7 @@ from saccade.models.transformer import StackConfig
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
 from saccade.train.parts import Parts
+from saccade.train.precision import kind_of_products
 
 
 def build_model(vocabulary: int, dropout: float = SIZE.dropout) -> EncoderDecoder:
@@ -21,11 +23,12 @@ def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  Saccade's paddi
     return wrap(build_model(vocabulary))
 
 
-def wrap(model: EncoderDecoder) -> Engine:
+def wrap(model: EncoderDecoder, muon: float = 0.0) -> Engine:
     objective = SequenceObjective(SIZE.smoothing)
-    optimizer = build_optimizer(model, AdamConfig(rate=SIZE.rate, betas=SIZE.betas, epsilon=SIZE.epsilon))
-
-    parts = Parts(model, objective)
+    kind = kind_of_products("auto")
+    adam = AdamConfig(rate=SIZE.rate, betas=SIZE.betas, epsilon=SIZE.epsilon)
+    optimizer = build_optimizer(model, adam, muon, kind=kind)
+    parts = Parts(model, objective, kind=kind)
 
     def backward(batch: Batch) -> float:
         numbers = np.arange(len(batch.labels_BT))
@@ -34,7 +37,8 @@ def wrap(model: EncoderDecoder) -> Engine:
         count = sum(objective.count(part) for part in batches)
         return sum(losses["loss"] for losses in parts.add_gradients(batches, count))
 
-    return Engine(f"saccade {__version__}", model, backward, optimizer)
+    rounded = ", products in bfloat16" if kind == torch.bfloat16 else ""
+    return Engine(f"saccade {__version__}{rounded}", model, backward, optimizer)
 
 
 if __name__ == "__main__":
