@@ -8,6 +8,7 @@ from torch import nn, optim
 from saccade.data.batches import Ragged, SequencePairs
 from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
 from saccade.train import precision
+from saccade.train.loss import cross_entropy
 from saccade.train.muon import Muon
 from saccade.train.objective import SequenceObjective
 from saccade.train.parts import Parts
@@ -45,6 +46,16 @@ def test_rounded_products_give_nearly_the_same_loss_and_gradients(name: str) -> 
     assert not torch.equal(found, exact), "else nothing was rounded"
     assert loss == pytest.approx(exact_loss, rel=5e-3)
     assert float(torch.cosine_similarity(found, exact, dim=0)) > 0.999
+
+
+def test_the_loss_is_summed_exactly_whatever_was_rounded_before() -> None:
+    torch.manual_seed(0)
+    features_ND, head, labels_N = torch.randn(3000, 16).bfloat16(), nn.Linear(16, 30), torch.randint(30, (3000,))
+    with torch.autocast("cpu", torch.bfloat16):
+        loss, likelihood = cross_entropy(features_ND, head, labels_N, 0.1)
+    assert loss.dtype == likelihood.dtype == torch.float32
+    exact = nn.functional.cross_entropy(head(features_ND.float()), labels_N, reduction="sum")
+    assert float(likelihood) == pytest.approx(float(exact), rel=1e-3)
 
 
 @pytest.mark.parametrize("able", ["avx512_bf16", "amx_bf16", "avx512_f"])

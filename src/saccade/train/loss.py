@@ -33,7 +33,7 @@ class _CrossEntropy(torch.autograd.Function):
         chunk = max(1, CHUNK_BYTES // (4 * vocabulary))
         device = features_ND.device.type
         kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else features_ND.dtype
-        loss, likelihood = features_ND.new_zeros(()), features_ND.new_zeros(())
+        loss, likelihood = weight_VD.new_zeros(()), weight_VD.new_zeros(())
         d_features_ND = torch.empty_like(features_ND) if wanted else None
         d_weight_VD = torch.zeros_like(weight_VD) if wanted else None
         d_bias_V = torch.zeros_like(bias_V) if wanted and bias_V is not None else None

@@ -103,7 +103,7 @@ class MaskedObjective:
         if logits_B2 is None:
             return {"loss": (words, count)}
         known_B = batch.follows_B != UNKNOWN
-        follows = F.cross_entropy(logits_B2, batch.follows_B, ignore_index=UNKNOWN, reduction="sum")
+        follows = F.cross_entropy(logits_B2.float(), batch.follows_B, ignore_index=UNKNOWN, reduction="sum")
         follows = follows * (count / max(1, int(known_B.sum())))
         return {"loss": (words + follows, count), "words": (words, count), "follows": (follows, count)}
 
