@@ -55,7 +55,7 @@ def test_the_loss_is_summed_exactly_whatever_was_rounded_before() -> None:
         loss, likelihood = cross_entropy(features_ND, head, labels_N, 0.1)
     assert loss.dtype == likelihood.dtype == torch.float32
     exact = nn.functional.cross_entropy(head(features_ND.float()), labels_N, reduction="sum")
-    assert float(likelihood) == pytest.approx(float(exact), rel=1e-3)
+    assert likelihood.item() == pytest.approx(exact.item(), rel=1e-3)
 
 
 @pytest.mark.parametrize("able", ["avx512_bf16", "amx_bf16", "avx512_f"])
