@@ -27,8 +27,10 @@ def doctor(*, format: Literal["text", "json"] = "text") -> int:
 
     from saccade import __version__, native
     from saccade.decode.measure import INPUTS, OUTPUTS, ROWS, measure, memory_path
+    from saccade.train.precision import has_fast_bfloat16
 
     measurement = measure()
+    training = "bfloat16" if has_fast_bfloat16() else "float32"
     kernels = native.why_not() or "compiled for this machine"
     if format == "json":
         record = {
@@ -38,6 +40,7 @@ def doctor(*, format: Literal["text", "json"] = "text") -> int:
             "instructions": torch.backends.cpu.get_cpu_capability(),
             "threads": torch.get_num_threads(),
             "kernels": kernels,
+            "training": training,
             "layer": [INPUTS, OUTPUTS],
             "rows": ROWS,
             "microseconds": measurement.microseconds,
@@ -48,6 +51,7 @@ def doctor(*, format: Literal["text", "json"] = "text") -> int:
     print(f"saccade {__version__}, Python {platform.python_version()}, torch {torch.__version__}")
     print(f"processor   {torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} threads")
     print(f"C kernels   {kernels}")
+    print(f"training    matrix products in {training}")
     print(f"\nmicroseconds of a linear layer {INPUTS} -> {OUTPUTS} on one thread, by packing and number of rows")
     print("          " + "".join(f"{rows:>9,}" for rows in ROWS))
     for how, times in measurement.microseconds.items():
