@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from saccade.cli.output import make_folder
 from saccade.cli.train import go_on, train_by_table
 from saccade.errors import UserError, WrongUse
 
@@ -73,10 +74,7 @@ def compare(
         raise WrongUse(f"a comparison takes two recipes or more; only {recipes[0]} was given")
     seconds = read_budget(budget)
     out = out or Path("runs") / (asked[0] if asked else "compare")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {out}: {error.strerror}") from None
+    make_folder(out)
     if asked:
         return _experiment(asked[0], out, seconds, quiet=quiet)
     return _compare(recipes, seconds, out, set_, data, sentence, quiet=quiet)

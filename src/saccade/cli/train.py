@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from saccade.cli.output import make_folder
 from saccade.cli.progress import progress_bar
 from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS
@@ -165,10 +166,7 @@ def _make(out: Path) -> None:
         raise WrongUse(f"{out} holds a training already: saccade resume {out}, or choose another --out")
     if out.is_dir() and any(out.iterdir()):
         raise WrongUse(f"{out} is not empty; choose another --out")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {out}: {error.strerror}") from None
+    make_folder(out)
 
 
 @contextmanager

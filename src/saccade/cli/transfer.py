@@ -6,7 +6,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from saccade.errors import UserError, WrongUse
+from saccade.cli.output import make_folder
+from saccade.errors import WrongUse
 
 
 def transfer(
@@ -62,10 +63,7 @@ def transfer(
     if table.get("init"):
         raise WrongUse(f"{recipe} starts from {table['init']} already; give a recipe from scratch")
     out = out or Path("runs") / "transfer"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make the folder {out}: {error.strerror}") from None
+    make_folder(out)
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
