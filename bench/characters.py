@@ -123,7 +123,7 @@ def _about(settings: Settings, recipe: LanguageRecipe, rounds: int, validated: i
         f"`saccade train`, every window once before any comes again, {training.steps:,} steps, Muon with momentum "
         f"{training.muon:g} for the matrices inside blocks and AdamW for the rest, rate {training.adam.rate:g}, "
         f"{training.schedule}, warm-up {training.warmup}, decay {training.adam.decay:g}; and with AdamW alone, "
-        f"at the plain loop's rate, for as many steps as that. Its matrix products are of {_kind()}. Its vocabulary has "
-        "a few marks more, which it learns not to expect."
+        f"at the plain loop's rate, for as many steps as that. Its matrix products are of {_kind()}. Its vocabulary "
+        "has a few marks more, which it learns not to expect."
     )
     return [work, goal, ways]
