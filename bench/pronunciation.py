@@ -13,9 +13,8 @@ from bench.process import EngineError, measure_apart
 from bench.report import Report, spread
 from bench.settings import Settings
 from bench.spelling import cell
-from saccade.data.phonemes import spelling
-from saccade.data.text import data_folders, find, read_lines
-from saccade.errors import UserError
+from saccade.data.phonemes import read_dictionary
+from saccade.data.text import data_folders, find
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.pronunciation import accepted_pronunciations, pronunciation_scores
 from saccade.tasks.load import model_path
@@ -49,15 +48,7 @@ def compare_pronunciation(settings: Settings, model: str = "pronouncer") -> Repo
 
 def read_test(path: Path) -> dict[str, list[str]]:
     """Each word once, as it is spelt, with all its pronunciations."""
-    entries = []
-    for number, line in enumerate(read_lines(path), 1):
-        word, tab, phonemes = line.partition("\t")
-        if not line.strip():
-            continue
-        if not tab or not spelling(word):
-            raise UserError(f"{path}, line {number}: expected a word, tab, its phonemes; it begins {line[:40]!r}")
-        entries.append((spelling(word), phonemes))
-    return accepted_pronunciations(entries)
+    return accepted_pronunciations([(word, phonemes) for _, word, phonemes in read_dictionary(path)])
 
 
 def judge(run: dict[str, Any], accepted: dict[str, list[str]]) -> list[Score]:

@@ -70,8 +70,8 @@ def test_muon_with_rounded_products_steps_as_pytorchs() -> None:
     torch.manual_seed(0)
     start = torch.randn(24, 96)
     ours, theirs = nn.Parameter(start.clone()), nn.Parameter(start.clone())
-    mine = Muon([{"params": [ours], "momentum": 0.9, "sizes": [(24,)], "weight_decay": 0.1}], lr=0.1)
-    mine.kind = torch.bfloat16
+    group = {"params": [ours], "momentum": 0.9, "sizes": [(24,)], "weight_decay": 0.1}
+    mine = Muon([group], kind=torch.bfloat16, lr=0.1)
     other = optim.Muon([theirs], lr=0.1, momentum=0.9, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
     for _ in range(4):
         ours.grad = torch.randn(start.shape)

@@ -1,6 +1,11 @@
 """The phonemes of American English as CMUdict writes them (ARPAbet, without stress), in IPA, and as one sign each."""
 
 import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+
+from saccade.data.text import read_lines
+from saccade.errors import UserError
 
 IPA = {
     "AA": "ɑ",
@@ -69,3 +74,14 @@ def spelling(word: str) -> str:
     """A word as the dictionary spells it: small letters without accents, and apostrophes; all else is left out."""
     plain = unicodedata.normalize("NFD", word.replace("’", "'")).lower()
     return "".join(letter for letter in plain if letter in SPELT)
+
+
+def read_dictionary(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Of every line its number, the word as it is spelt, and its phonemes."""
+    for number, line in enumerate(read_lines(path), 1):
+        word, tab, phonemes = line.partition("\t")
+        if not line.strip():
+            continue
+        if not tab or not spelling(word):
+            raise UserError(f"{path}, line {number}: expected a word, tab, its phonemes; it begins {line[:40]!r}")
+        yield number, spelling(word), phonemes

@@ -23,9 +23,7 @@ from saccade.tasks.contract import Recipe, Request, Task
 from saccade.tasks.load import task_named
 from saccade.tasks.sequence import by_source
 from saccade.tasks.translation import TranslationTask
-from saccade.train.optim import build_optimizer
-from saccade.train.parts import Parts
-from saccade.train.precision import kind_of_products
+from saccade.train.loop import equip
 from saccade.train.step import take_step
 
 WARM_STEPS, LEAST_STEPS, LEAST_SECONDS = 3, 10, 8.0
@@ -79,10 +77,7 @@ def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, fl
     """Seconds and target tokens of a step: some steps of the recipe, timed, on a model that is thrown away."""
     with tempfile.TemporaryDirectory() as scratch:
         work, _ = task.prepare(recipe, folders, Path(scratch), resume=False)
-        train = recipe.train
-        kind = kind_of_products(train.precision)
-        optimizer = build_optimizer(work.model, train.adam, train.muon, layer_decay=train.layer_decay, kind=kind)
-        parts = Parts(work.model, work.objective, kind=kind)
+        optimizer, parts = equip(work.model, work.objective, recipe.train)
         work.model.train()
         times: list[float] = []
         tokens: list[int] = []

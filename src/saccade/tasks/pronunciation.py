@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from saccade.data.phonemes import as_phonemes, as_signs, spelling
-from saccade.data.text import Pair, find, read_lines
+from saccade.data.phonemes import as_phonemes, as_signs, read_dictionary
+from saccade.data.text import Pair, find
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.pronunciation import phoneme_error_rate, pronunciation_scores, word_error_rate
@@ -88,14 +88,9 @@ def _read(names: Sequence[str], folders: Sequence[Path]) -> list[Pair]:
     pairs: list[Pair] = []
     for name in names:
         path = find(name, folders)
-        for number, line in enumerate(read_lines(path), 1):
-            word, tab, phonemes = line.partition("\t")
-            if not line.strip():
-                continue
-            if not tab or not spelling(word):
-                raise UserError(f"{path}, line {number}: expected a word, tab, its phonemes; it begins {line[:40]!r}")
+        for number, word, phonemes in read_dictionary(path):
             try:
-                pairs.append((spelling(word), as_signs(phonemes)))
+                pairs.append((word, as_signs(phonemes)))
             except KeyError as error:
                 raise UserError(f"{path}, line {number}: {error.args[0]!r} is no phoneme of ARPAbet") from None
     return pairs

@@ -126,9 +126,7 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     keep_memory()
     model, objective = work.model, work.objective
     freeze(model, config.freeze)
-    kind = kind_of_products(config.precision)
-    optimizer = build_optimizer(model, config.adam, config.muon, layer_decay=config.layer_decay, kind=kind)
-    parts = Parts(model, objective, kind=kind)
+    optimizer, parts = equip(model, objective, config)
     schedule = SCHEDULES[config.schedule]
     progress = Progress()
     torch.manual_seed(config.seed + 1)  # dropout; the weights were drawn with config.seed
@@ -162,6 +160,13 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
                 _save(folder / "checkpoints", work, optimizer, progress)
                 return Outcome(False, step, {}, "the last step", progress.seconds)
     return _choose(work, config, progress, folder / "checkpoints", log)
+
+
+def equip(model: nn.Module, objective: Objective, config: TrainConfig) -> tuple[optim.AdamW, Parts]:
+    """What a step is taken with."""
+    kind = kind_of_products(config.precision)
+    optimizer = build_optimizer(model, config.adam, config.muon, layer_decay=config.layer_decay, kind=kind)
+    return optimizer, Parts(model, objective, kind=kind)
 
 
 def _validate(work: Work, config: TrainConfig, progress: Progress, log: Log) -> None:

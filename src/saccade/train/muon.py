@@ -51,8 +51,10 @@ def orthogonal(stack_NRC: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
 class Muon(optim.AdamW):
     """AdamW for all groups but those with a `momentum`, whose matrices, stacks of `sizes`, move by Muon."""
 
-    kind = torch.float32
-    """Of the numbers in its matrix products."""
+    def __init__(self, groups: list[dict[str, Any]], *, kind: torch.dtype = torch.float32, **settings: Any) -> None:
+        """`kind`: of the numbers in its matrix products."""
+        self.kind = kind
+        super().__init__(groups, **settings)
 
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         groups = self.param_groups

@@ -46,12 +46,8 @@ def build_optimizer(
             own_way = {"momentum": muon, "sizes": sizes}
             groups.append({"params": own, "weight_decay": config.decay, "share": share, **own_way})
     groups = [group for group in groups if group["params"]]
-    optimizer = (Muon if inside else optim.AdamW)(
-        groups, lr=config.rate, betas=config.betas, eps=config.epsilon, fused=True
-    )
-    if isinstance(optimizer, Muon):
-        optimizer.kind = kind
-    return optimizer
+    settings: dict[str, Any] = {"lr": config.rate, "betas": config.betas, "eps": config.epsilon, "fused": True}
+    return Muon(groups, kind=kind, **settings) if inside else optim.AdamW(groups, **settings)
 
 
 def _by_share(model: nn.Module, layer_decay: float) -> dict[float, list[Tensor]]:

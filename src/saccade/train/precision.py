@@ -1,7 +1,7 @@
 """Matrix products in bfloat16, where the processor has instructions for them; all else stays in float32.
 
-Such a product takes less than half the time, and its inputs and result are rounded to eight bits. Weights, their
-gradients' sum, the optimiser's memory, norms, attention, softmax and the sums between layers are never rounded.
+Such a product takes less than half the time, and its inputs and result are rounded to eight bits. Weights, the sums of
+their gradients, the optimiser's memory, the fused attention and the sums between layers are never rounded.
 """
 
 from typing import Literal
