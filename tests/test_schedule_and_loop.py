@@ -304,6 +304,16 @@ def test_interrupted_twice_and_resumed_is_uninterrupted(uninterrupted: Finished,
     assert_ended_as(uninterrupted, tmp_path, task, run(task, tmp_path, resume=True))
 
 
+def test_a_weight_nobody_uses_stands_in_no_ones_way(tmp_path: Path) -> None:
+    tasks = [work(), work()]
+    for task in tasks:
+        task.model.unused = nn.Parameter(torch.ones(3))
+    stopping = replace(tasks[0], sampler=Trouble(5, lambda: signal.raise_signal(signal.SIGINT)))
+    assert not run(stopping, tmp_path).finished
+    assert run(tasks[1], tmp_path, resume=True).finished
+    assert weights_of(tasks[1].model)["unused"].tolist() == [1, 1, 1]
+
+
 def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
     def twice() -> None:
         signal.raise_signal(signal.SIGINT)

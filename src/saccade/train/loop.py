@@ -234,9 +234,12 @@ def _apply(checkpoint: Checkpoint, work: Work, optimizer: optim.Optimizer, progr
     for key, value in checkpoint.training.items():
         number, name = key.split(".")
         entries.setdefault(int(number), {})[name] = value
+    if not entries:
+        raise ValueError("the optimiser's moments are missing")
     weights = [(weight, moments_of(group)) for group in optimizer.param_groups for weight in group["params"]]
     for place, (weight, moments) in enumerate(weights):
-        if any(entries[place][moment].shape != weight.shape for moment in moments):
+        found = entries.get(place)  # none of a weight that has never had a gradient
+        if found is not None and any(found[moment].shape != weight.shape for moment in moments):
             raise ValueError(f"the optimiser's moments of weight {place} have another shape")
     optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
     for name, value in checkpoint.state["progress"].items():
