@@ -8,6 +8,7 @@ from conftest import ANCESTORS, ancestor, random_sequences, random_tokens_BT, re
 from saccade.models.contract import Decoder, State
 from saccade.models.encdec import EncoderDecoder
 from saccade.nn.positions import LearnedConfig, NoPositionsConfig, SinusoidalConfig
+from saccade.nn.rotary import RotaryConfig
 
 KINDS = {
     f"{norm} {positions.kind} {combine}": {"norm": norm, "positions": positions, "combine": combine}
@@ -17,6 +18,7 @@ KINDS = {
         (SinusoidalConfig(layout="halves"), "concatenate"),
         (LearnedConfig(length=24), "add"),
         (NoPositionsConfig(), "add"),
+        (RotaryConfig(base=100), "add"),
     )
 }
 LAYERS, HEADS, HEAD_WIDTH = 2, 2, 8

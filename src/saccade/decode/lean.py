@@ -39,6 +39,7 @@ def can_be_lean(stack: StackDecoder) -> bool:
         and isinstance(block.around_self.norm, nn.LayerNorm)
         and block.self_attention.key_heads == block.self_attention.heads
         and block.self_attention.window is None
+        and (block.cross_attention is None or block.cross_attention.rotary is block.self_attention.rotary)
         for block in stack.blocks
     )
 
@@ -145,6 +146,7 @@ class LeanEncoder(Encoder):
         length = source_MS.shape[1]
         x_MSD = self.embed(source_MS.numpy(), np.arange(length), length - 1)
         real_MS = None if mask_MS is None else mask_MS.numpy().astype(np.uint8, order="C")
+        self.lean.turn_up_to(length - 1)
         self.lean.run(native.Job(rows=source_MS.numel(), x=_at(x_MSD), length=length, real=_at(real_MS)))
         return Memory(torch.from_numpy(x_MSD), mask_MS)
 
@@ -253,8 +255,8 @@ class LeanDecoder(Decoder):
         self.head = plain.head
         self.embed = LeanEmbedding(plain.embed)
         self.lean = LeanStack(plain, bits)
-        crossing = [block.cross_attention for block in plain.blocks if block.cross_attention is not None]
-        self.project = [PackedLinear(cross.project, bits) for cross in crossing]
+        self.crossing = [block.cross_attention for block in plain.blocks if block.cross_attention is not None]
+        self.project = [PackedLinear(cross.project, bits) for cross in self.crossing]
         self.vocabulary = plain.head.out_features
 
     def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
@@ -270,11 +272,18 @@ class LeanDecoder(Decoder):
             lengths=np.zeros(count * rows, dtype=np.int32),
             longest=0,
             even=True,
-            memories=[project(memory.states_MSD) for project in self.project] if memory else [],
+            memories=self._memories(memory.states_MSD) if memory else [],
             memory_real=real,
             memory_of=np.repeat(np.arange(count, dtype=np.int32), rows),
             room=torch.empty(count * rows, self.vocabulary),
         )
+
+    def _memories(self, states_MSD: Tensor) -> list[Tensor]:
+        projected = [project(states_MSD) for project in self.project]
+        for cross, keys_values in zip(self.crossing, projected, strict=True):
+            keys_MSD = keys_values[..., : self.lean.width]
+            keys_MSD.copy_(cross.turned(keys_MSD))
+        return projected
 
     def extend(self, tokens_BT: Tensor, lengths_B: Tensor, state: State) -> tuple[Tensor, LeanState]:
         assert isinstance(state, LeanState)

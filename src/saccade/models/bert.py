@@ -19,7 +19,7 @@ from saccade.nn.masks import Keys
 from saccade.nn.multihead import SelfAttention
 from saccade.nn.norms import RESIDUALS
 from saccade.nn.positions import LearnedConfig, build_positions
-from saccade.nn.rotary import Rotary, RotaryConfig
+from saccade.nn.rotary import RotaryConfig, build_rotary, insist_on_pairs
 
 
 class BertConfig(Record):
@@ -53,8 +53,7 @@ class BertConfig(Record):
     def _parts_fit(self) -> "BertConfig":
         if self.width % self.heads:
             raise ValueError(f"width {self.width} does not divide into {self.heads} heads")
-        if self.positions.kind == "rotary" and (self.width // self.heads) % 2:
-            raise ValueError(f"rotary positions need heads of even width, not {self.width // self.heads}")
+        insist_on_pairs(self.positions, self.width, self.heads)
         if self.positions.kind == "sinusoidal" and self.width % 2:
             raise ValueError(f"sinusoidal positions need an even width, not {self.width}")
         if self.positions.kind == "learned" and self.positions.length < self.context:
@@ -178,9 +177,7 @@ def build_masked(config: BertConfig, vocabulary: int, *, follows: bool) -> Maske
 
 
 def _block(config: BertConfig) -> Block:
-    rotary = None
-    if isinstance(config.positions, RotaryConfig):
-        rotary = Rotary(config.width // config.heads, config.positions.base, config.positions.layout)
+    rotary = build_rotary(config.positions, config.width, config.heads)
     norm = partial(nn.LayerNorm, eps=config.epsilon)
     return Block(
         SelfAttention(config.width, config.heads, rotary=rotary),

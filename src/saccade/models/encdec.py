@@ -12,6 +12,7 @@ from saccade.models.rnn import RecurrentDecoder, RecurrentDecoderConfig, Recurre
 from saccade.models.transformer import StackConfig, TransformerDecoder, TransformerEncoder
 from saccade.nn.embed import Embedding
 from saccade.nn.positions import NoPositionsConfig, PositionsConfig
+from saccade.nn.rotary import RotaryConfig
 
 EncoderConfig = Annotated[StackConfig | RecurrentEncoderConfig | ConvConfig, Field(discriminator="kind")]
 DecoderConfig = Annotated[StackConfig | RecurrentDecoderConfig | ConvConfig, Field(discriminator="kind")]
@@ -89,6 +90,8 @@ def build_encoder_decoder(config: EncoderDecoderConfig, vocabulary: int) -> Enco
 def build_embedding(config: EncoderConfig | DecoderConfig, vocabulary: int) -> Embedding:
     if isinstance(config, RecurrentEncoderConfig | RecurrentDecoderConfig):
         positions: PositionsConfig = NoPositionsConfig()  # a state knows where it stands
+    elif isinstance(config.positions, RotaryConfig):
+        positions = NoPositionsConfig()  # every attention knows how far it looks
     else:
         positions = config.positions
     return Embedding(

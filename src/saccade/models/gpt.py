@@ -14,7 +14,7 @@ from saccade.nn.masks import Documents
 from saccade.nn.multihead import SelfAttention
 from saccade.nn.norms import NORMS, PreNorm
 from saccade.nn.positions import LearnedConfig, NoPositionsConfig, SinusoidalConfig
-from saccade.nn.rotary import Rotary, RotaryConfig
+from saccade.nn.rotary import RotaryConfig, build_rotary, insist_on_pairs
 
 GptPositionsConfig = Annotated[
     LearnedConfig | RotaryConfig | SinusoidalConfig | NoPositionsConfig, Field(discriminator="kind")
@@ -61,8 +61,7 @@ class GptConfig(Record):
             raise ValueError(f"width {self.width} does not divide into {self.heads} heads")
         if self.key_heads is not None and self.heads % self.key_heads:
             raise ValueError(f"{self.heads} heads cannot share {self.key_heads} heads of keys and values evenly")
-        if self.positions.kind == "rotary" and (self.width // self.heads) % 2:
-            raise ValueError(f"rotary positions need heads of even width, not {self.width // self.heads}")
+        insist_on_pairs(self.positions, self.width, self.heads)
         if self.positions.kind == "sinusoidal" and self.width % 2:
             raise ValueError(f"sinusoidal positions need an even width, not {self.width}")
         if self.positions.kind == "learned" and self.positions.length < self.context:
@@ -123,14 +122,11 @@ def build_gpt(config: GptConfig, vocabulary: int) -> LanguageModel:
 
 
 def _block(config: GptConfig, window: int) -> Block:
-    rotary = None
-    if isinstance(config.positions, RotaryConfig):
-        rotary = Rotary(config.width // config.heads, config.positions.base, config.positions.layout)
     attention = SelfAttention(
         config.width,
         config.heads,
         key_heads=config.key_heads,
-        rotary=rotary,
+        rotary=build_rotary(config.positions, config.width, config.heads),
         window=window or None,
         bias=config.bias,
     )

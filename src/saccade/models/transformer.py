@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field, model_validator
@@ -18,7 +18,12 @@ from saccade.nn.feedforward import FeedForward
 from saccade.nn.masks import Causal, Keys, Mask
 from saccade.nn.multihead import CrossAttention, SelfAttention
 from saccade.nn.norms import RESIDUALS
-from saccade.nn.positions import PositionsConfig, SinusoidalConfig
+from saccade.nn.positions import LearnedConfig, NoPositionsConfig, SinusoidalConfig
+from saccade.nn.rotary import RotaryConfig, build_rotary, insist_on_pairs
+
+StackPositionsConfig = Annotated[
+    SinusoidalConfig | LearnedConfig | RotaryConfig | NoPositionsConfig, Field(discriminator="kind")
+]
 
 
 class StackConfig(Record):
@@ -39,8 +44,9 @@ class StackConfig(Record):
     """Layer norm before each sub-layer, or after each sum as in the paper."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Share of each sub-layer's output, and of the embedding, dropped in training."""
-    positions: PositionsConfig = SinusoidalConfig()
-    """How a token knows where it stands."""
+    positions: StackPositionsConfig = SinusoidalConfig()
+    """How a token knows where it stands: by a vector, or, rotary, in every attention. A decoder then also knows how far
+    from its own place it looks in the source, which helps where both texts go side by side."""
     combine: Literal["add", "concatenate"] = "add"
     """Positions added to the token's vector, or put beside it in half of the channels."""
 
@@ -64,6 +70,7 @@ class StackConfig(Record):
     def _heads_divide_the_width(self) -> "StackConfig":
         if self.width % self.heads:
             raise ValueError(f"width {self.width} does not divide into {self.heads} heads")
+        insist_on_pairs(self.positions, self.width, self.heads)
         if self.positions.kind == "sinusoidal" and self.width % (4 if self.combine == "concatenate" else 2):
             raise ValueError(f"sinusoidal positions need an even width, not {self.width}")
         return self
@@ -242,9 +249,10 @@ def build_blocks(config: StackConfig, memory_width: int | None = None) -> Blocks
     residual = partial(RESIDUALS[config.norm], config.width, config.dropout)
     blocks = Blocks()
     for _ in range(config.layers):
-        cross = CrossAttention(config.width, config.heads, memory_width) if memory_width else None
+        rotary = build_rotary(config.positions, config.width, config.heads)
+        cross = CrossAttention(config.width, config.heads, memory_width, rotary=rotary) if memory_width else None
         feedforward = FeedForward(config.width, config.hidden, config.activation)
-        blocks.append(Block(SelfAttention(config.width, config.heads), feedforward, residual, cross))
+        blocks.append(Block(SelfAttention(config.width, config.heads, rotary=rotary), feedforward, residual, cross))
     for module in blocks.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)

@@ -427,6 +427,24 @@ static void turn(float *x, int heads, int size, const float *angles, int halves)
         }
 }
 
+static const float *angles_of(const Run *run, int row, int size) {
+    const Job *job = run->job;
+    int64_t place = job->pool ? job->lengths[row] - 1 : row % job->length;
+    return run->stack->turns + place * size;
+}
+
+/* Queries and keys of this thread's share of the heads, by the place of each row: of all of a text before anybody looks
+   around in it, or of the newest token of what is written. */
+static void turn_self(const Run *run, int thread, int threads) {
+    int width = run->stack->width, size = width / run->stack->heads;
+    FOR_HEADS(run, row, head, count) {
+        float *mine = run->wide + (int64_t)row * 3 * width + head * size;
+        const float *angles = angles_of(run, row, size);
+        turn(mine, count, size, angles, run->stack->halves);
+        turn(mine + width, count, size, angles, run->stack->halves);
+    }
+}
+
 static void look_around(const Run *run, int layer, float *weights, int thread, int threads) {
     const Job *job = run->job;
     int width = run->stack->width, size = width / run->stack->heads;
@@ -435,11 +453,6 @@ static void look_around(const Run *run, int layer, float *weights, int thread, i
         float *mine = run->wide + (int64_t)row * 3 * width + at;
         Sight sight = {.to_value = width};
         if (job->pool) {
-            if (run->stack->turns) {
-                const float *angles = run->stack->turns + (int64_t)(job->lengths[row] - 1) * size;
-                turn(mine, count, size, angles, run->stack->halves);
-                turn(mine + width, count, size, angles, run->stack->halves);
-            }
             float *past = job->pool + (int64_t)layer * job->capacity * 2 * width + at;
             sight.keys = past, sight.stride = 2 * width;
             sight.places = job->places + (int64_t)row * job->most, sight.count = job->lengths[row];
@@ -462,8 +475,9 @@ static void look_at_memory(const Run *run, int layer, float *weights, int thread
         int64_t at = head * size, first = (int64_t)job->memory_of[row] * job->source;
         Sight sight = {.keys = job->memory[layer] + first * 2 * width + at, .stride = 2 * width, .to_value = width,
                        .count = job->source, .real = job->memory_real ? job->memory_real + first : NULL};
-        attend(size, count, run->wide + row * (int64_t)width + at, sight, weights,
-               run->context + row * (int64_t)width + at);
+        float *mine = run->wide + row * (int64_t)width + at;
+        if (run->stack->turns) turn(mine, count, size, angles_of(run, row, size), run->stack->halves);
+        attend(size, count, mine, sight, weights, run->context + row * (int64_t)width + at);
     }
 }
 
@@ -490,6 +504,10 @@ static void run_part(const Run *run, int thread, int threads) {
         const Layer *layer = stack->layer + l;
         ENTER(&layer->around_self);
         LINEAR(&layer->project, run->wide, 0);
+        if (stack->turns) {
+            turn_self(run, thread, threads);
+            if (!job->pool) meet(run->meeting, threads);
+        }
         look_around(run, l, weights, thread, threads);
         LEAVE(&layer->out);
         if (stack->cross) {

@@ -45,7 +45,8 @@ class Block(nn.Module):
         x = self.around_self(x, lambda y: self.self_attention(y, mask, past))
         if self.cross_attention is not None and self.around_cross is not None:
             cross = self.cross_attention
-            x = self.around_cross(x, lambda y: cross(y, memory, memory_mask))
+            start = 0 if past is None else past.start
+            x = self.around_cross(x, lambda y: cross(y, memory, memory_mask, start))
         result: Tensor = self.around_feedforward(x, self.feedforward)
         return result
 

@@ -58,25 +58,34 @@ class CrossAttention(nn.Module):
     """A decoder's queries look at an encoder's memory.
 
     Keys and values are projected once per memory. Several rows may share one (the beams of a
-    sentence): they are then simply more queries to the same keys.
+    sentence): they are then simply more queries to the same keys. `rotary` turns queries by their place in what is
+    written and keys by theirs in the memory.
     """
 
-    def __init__(self, width: int, heads: int, memory_width: int) -> None:
+    def __init__(self, width: int, heads: int, memory_width: int, *, rotary: Rotary | None = None) -> None:
         super().__init__()
         self.heads = _check(width, heads)
+        self.rotary = rotary
         self.query = nn.Linear(width, width)
         self.project = Stacked(memory_width, (width, width))
         self.out = nn.Linear(width, width)
 
     def keys_values(self, states_MSD: Tensor) -> tuple[Tensor, Tensor]:
-        k, v = (_split(part, self.heads) for part in self.project(states_MSD).chunk(2, dim=-1))
-        return k, v
+        keys_MSD, values_MSD = self.project(states_MSD).chunk(2, dim=-1)
+        return _split(self.turned(keys_MSD), self.heads), _split(values_MSD, self.heads)
 
-    def forward(self, x_BTD: Tensor, keys_values: tuple[Tensor, Tensor], mask: Mask | None = None) -> Tensor:
+    def turned(self, x_BTD: Tensor, start: int | Tensor = 0) -> Tensor:
+        """Queries or keys, by their places, if positions are rotary; the first of each row stands at `start`."""
+        return x_BTD if self.rotary is None else _merge(self.rotary(_split(x_BTD, self.heads), start))
+
+    def forward(
+        self, x_BTD: Tensor, keys_values: tuple[Tensor, Tensor], mask: Mask | None = None, start: int | Tensor = 0
+    ) -> Tensor:
+        """`start`: where in what is written the first token of each row stands."""
         k, v = keys_values
         rows, length, width = x_BTD.shape
         memories = k.shape[0]
-        q = _split(self.query(x_BTD).view(memories, rows // memories * length, width), self.heads)
+        q = _split(self.turned(self.query(x_BTD), start).view(memories, rows // memories * length, width), self.heads)
         context = _merge(attend(self, q, k, v, mask=mask)).view(rows, length, width)
         out: Tensor = self.out(context)
         return out

@@ -17,6 +17,19 @@ class RotaryConfig(Record):
     """interleaved: channels 2i and 2i+1 turn together, as in the paper; halves: i and i + H/2."""
 
 
+def build_rotary(positions: Record, width: int, heads: int) -> "Rotary | None":
+    """What turns such heads, if their positions are rotary; nothing is then added to the token vectors."""
+    if not isinstance(positions, RotaryConfig):
+        return None
+    return Rotary(width // heads, positions.base, positions.layout)
+
+
+def insist_on_pairs(positions: Record, width: int, heads: int) -> None:
+    """Channels turn two by two."""
+    if isinstance(positions, RotaryConfig) and (width // heads) % 2:
+        raise ValueError(f"rotary positions need heads of even width, not {width // heads}")
+
+
 class Rotary(nn.Module):
     """Pair i of the channels at position p is turned by the angle p · base^(-2i/H) (Su et al. 2021, 3.2)."""
 
