@@ -135,6 +135,11 @@ def test_a_speller_is_trained_asked_and_scored(tmp_path: Path) -> None:
     assert said.lines[1:3] == ["", "..."]
     assert said.lines[3].startswith("日本語 ")
     assert said.lines[4] == "x" * 100_000
+    stays = "\ufeff...\r\n \t \r\n👍 3.14 日本\n\r\nhttps://example.org/teh?a=b".encode() + b"\n\xff teh\r\n!"
+    said = ask("correct", "--model", tmp_path / "toy", stdin=stays)
+    assert said.out.encode("utf-8", "surrogateescape") == stays, "blank lines, line ends, a line that is no UTF-8"
+    assert said.code == 1
+    assert "line 6: not UTF-8 (byte 0xff at column 1); it is left as it is" in said.err
     found = json.loads(ask("correct", "teh cat", "--model", tmp_path / "toy", "--format", "json").out)
     assert set(found) == {"source", "text", "edits", "score"}
     (tmp_path / "test.tsv").write_text("teh cat sat\tthe cat sat\na mat\ta mat\n")

@@ -1,5 +1,6 @@
 """Commands that ask a model: translate, run, look."""
 
+import io
 import json
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol, cast
 from cyclopts import Parameter
 
 from saccade.cli.progress import Bar, progress_bar
-from saccade.cli.reading import Lines, Refused, checked, on_one_line, standard_input
+from saccade.cli.reading import EMPTIED, KEPT, Line, Lines, checked, on_one_line, standard_input
 from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS, TaskRow
 
@@ -183,13 +184,16 @@ def look(
 def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow | None) -> int:
     """Answer the arguments, or standard input line by line; 1 if any input could not be answered."""
     _check_look(texts, options)
-    longest = (row or _row_of(model)).longest_text
-    given = list(checked(texts, longest))
+    task = row or _row_of(model)
+    given = [Line(text) for text in checked(texts, task.longest_text)]
+    keeps = task.keeps and options.format in ("text", "ipa") and options.best == 1
     lines = None
     if not given:
         if sys.stdin.isatty():
             print("saccade: reading standard input, one text a line; Ctrl-D ends it", file=sys.stderr)
-        lines = Lines(standard_input(), longest)
+        if keeps and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(newline="", errors="surrogateescape")
+        lines = Lines(standard_input(), task.longest_text, KEPT if keeps else EMPTIED)
 
     request, how = options.request(), options.how
     from saccade.tasks.load import load
@@ -198,7 +202,7 @@ def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow
         raise WrongUse(f"{model} is a model for {found.name}: saccade {found.verb} --model {model}")
     pipeline = load(model, how)
     if lines is None:
-        return sum(_show(pipeline, given, request, options, first=0)) and 1
+        return sum(_show(pipeline, given, request, options, keeps=keeps, first=0)) and 1
     # A file is all there: nothing is gained by answering its first lines alone.
     failed, number, size = 0, 0, lines.size
     chunk = FIRST_CHUNK if size is None else LARGEST_CHUNK
@@ -207,7 +211,7 @@ def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow
         done = 0
         while taken := lines.take(chunk):
             report = _within(bar, done, lines.taken, size) if size else _counting(bar, number)
-            failed += sum(_show(pipeline, taken, request, options, first=number, report=report))
+            failed += sum(_show(pipeline, taken, request, options, keeps=keeps, first=number, report=report))
             number, done, chunk = number + len(taken), lines.taken, min(4 * chunk, LARGEST_CHUNK)
     return 1 if failed or lines.refused else 0
 
@@ -232,10 +236,11 @@ def _counting(bar: Bar, number: int) -> "Report":
 
 def _show(
     pipeline: "Pipeline",
-    texts: "list[str] | list[str | Refused]",
+    lines: list[Line],
     request: "Request",
     options: Asking,
     *,
+    keeps: bool,
     first: int,
     report: "Report | None" = None,
 ) -> Iterator[bool]:
@@ -243,33 +248,40 @@ def _show(
     from saccade.tasks.contract import unreported
 
     # An empty line needs no model: it comes out empty, so that line n stays the answer to line n.
-    wanted = {n: text for n, text in enumerate(texts, first) if isinstance(text, str) and text.strip()}
+    wanted = {n: line.text for n, line in enumerate(lines, first) if line.text and line.text.strip()}
     answers = iter(pipeline.answer(list(wanted.values()), request, numbers=list(wanted), report=report or unreported))
-    for number, text in enumerate(texts, first + 1):
-        answer = next(answers) if isinstance(text, str) and text.strip() else None
+    for number, line in enumerate(lines, first):
+        answer = next(answers) if number in wanted else None
         if isinstance(answer, UserError):
-            print(f"saccade: line {number}: {answer}; its output is empty", file=sys.stderr)
-        if answer is None or isinstance(answer, UserError):
-            source = text if isinstance(text, str) else None
-            print(json.dumps({"source": source, "text": ""}, ensure_ascii=False) if options.format == "json" else "")
-            yield isinstance(answer, UserError)
-            continue
-        _print(answer, options)
-        yield False
+            print(f"saccade: line {number + 1}: {answer}; {KEPT if keeps else EMPTIED}", file=sys.stderr)
+        if answer is not None and not isinstance(answer, UserError):
+            _print(answer, options, line if keeps else None)
+        elif keeps:
+            sys.stdout.write(line.around(line.text or ""))
+        else:
+            record = {"source": line.text, "text": ""}
+            print(json.dumps(record, ensure_ascii=False) if options.format == "json" else "")
+        yield isinstance(answer, UserError)
     sys.stdout.flush()
 
 
-def _print(answer: "Answer", options: Asking) -> None:
-    if options.format == "json":
+def _print(answer: "Answer", options: Asking, within: Line | None) -> None:
+    if within is not None:
+        sys.stdout.write(within.around(_text(answer, options)))
+    elif options.format == "json":
         print(json.dumps(answer.record(), ensure_ascii=False))
     elif options.format == "conllu":
         print(cast("Tagged", answer).conllu, end="")
     else:
         for one in answer.best:
-            text = cast("Pronunciation", one).ipa if options.format == "ipa" else one.text
-            print(f"{one.score:.4f}\t{on_one_line(text)}" if options.best > 1 else on_one_line(text))
+            text = on_one_line(_text(one, options))
+            print(f"{one.score:.4f}\t{text}" if options.best > 1 else text)
     if options.look is not None:
         draw_looks(answer, options.look, options.layer, options.head)
+
+
+def _text(answer: "Answer", options: Asking) -> str:
+    return cast("Pronunciation", answer).ipa if options.format == "ipa" else answer.text
 
 
 def draw_looks(answer: "Answer", file: Path, layer: int | None, head: int | None) -> None:

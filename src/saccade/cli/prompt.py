@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from saccade.cli.answer import Options
 from saccade.cli.curve import COUNTS, PICTURES, load_language_model, measure, measure_families
 from saccade.cli.progress import progress_bar
-from saccade.cli.reading import Lines, Refused, checked, on_one_line, standard_input
+from saccade.cli.reading import Lines, checked, on_one_line, standard_input
 from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS
 
@@ -179,8 +179,8 @@ def _counts(k: list[int], pairs: "Sequence[Pair]", tests: "Sequence[Pair]") -> l
 # Answers
 
 
-def _queries(given: list[str]) -> Iterator[list[str | Refused]]:
-    """The arguments, or the lines of standard input as they come."""
+def _queries(given: list[str]) -> Iterator[list[str | None]]:
+    """The arguments, or the lines of standard input as they come; None for one that cannot be used."""
     if given:
         yield [*given]
         return
@@ -188,14 +188,14 @@ def _queries(given: list[str]) -> Iterator[list[str | Refused]]:
         print("saccade: reading standard input, one query a line; Ctrl-D ends it", file=sys.stderr)
     lines = Lines(standard_input(), ROW.longest_text)
     while taken := lines.take(QUERIES_AT_ONCE):
-        yield taken
+        yield [line.text for line in taken]
 
 
 def _show(template: "PromptTemplate", examples: "Sequence[Pair]", given: list[str], format: str) -> int:
     failed, first = False, True
     for queries in _queries(given):
         for query in queries:
-            if isinstance(query, Refused):
+            if query is None:
                 failed = True
                 continue
             text = template.prompt(examples, query)
@@ -213,7 +213,7 @@ def _answer(program: "Program", examples: "Sequence[Pair]", given: list[str], fo
     with progress_bar("answering", quiet=sys.stdout.isatty()) as bar:
         for queries in _queries(given):
             # A line that was refused comes out empty, as an empty one does: line n stays the answer to line n.
-            texts = ["" if isinstance(query, Refused) else query for query in queries]
+            texts = [query or "" for query in queries]
 
             def report(done: int, _: int, before: int = number) -> None:
                 bar(before + done, None)
@@ -228,7 +228,7 @@ def _answer(program: "Program", examples: "Sequence[Pair]", given: list[str], fo
                 else:
                     record = answer.record()
                 print(json.dumps(record, ensure_ascii=False) if format == "json" else on_one_line(record["text"]))
-            failed = failed or any(isinstance(one, Refused | UserError) for one in (*queries, *answers))
+            failed = failed or None in queries or any(isinstance(answer, UserError) for answer in answers)
             number += len(queries)
             sys.stdout.flush()
     return 1 if failed else 0

@@ -14,27 +14,41 @@ from saccade.errors import UserError
 AHEAD = 8192
 
 
-@dataclass(frozen=True)
-class Refused:
-    """A line that cannot be used; the reason was said when it was read."""
+BYTE_ORDER_MARK = "\ufeff"
+EMPTIED, KEPT = "its output is empty", "it is left as it is"
+"""What becomes of a line that cannot be answered."""
 
-    number: int
+
+@dataclass(frozen=True)
+class Line:
+    """A line as it was read; bytes that are no UTF-8 are escaped, as Python does it ("surrogateescape")."""
+
+    text: str | None
+    """None if it cannot be used: `before` is then all of it, and the reason was said when it was read."""
+    before: str = ""
+    """A byte order mark."""
+    after: str = "\n"
+    """The line's end."""
+
+    def around(self, answer: str) -> str:
+        """The line with an answer where its text stood."""
+        return f"{self.before}{answer}{self.after}"
 
 
 class Lines:
     """Lines of a stream, in order; `take` gives what is there without waiting for more."""
 
-    def __init__(self, stream: BinaryIO, longest: int) -> None:
-        self.stream, self.longest = stream, longest
+    def __init__(self, stream: BinaryIO, longest: int, fate: str = EMPTIED) -> None:
+        self.stream, self.longest, self.fate = stream, longest, fate
         self.refused = 0
         self.taken = 0
         """Bytes of the lines taken so far."""
-        self.queue: queue.Queue[tuple[str | Refused, int] | None] = queue.Queue(AHEAD)
+        self.queue: queue.Queue[tuple[Line, int] | None] = queue.Queue(AHEAD)
         threading.Thread(target=self._read, daemon=True).start()
 
-    def take(self, most: int) -> list[str | Refused]:
+    def take(self, most: int) -> list[Line]:
         """Between 1 and `most` lines; none at the end."""
-        taken: list[str | Refused] = []
+        taken: list[Line] = []
         while len(taken) < most:
             try:
                 line = self.queue.get(block=not taken)
@@ -64,19 +78,25 @@ class Lines:
             self._refuse(0, f"standard input: {error.strerror}")
         self.queue.put(None)
 
-    def _line(self, number: int, line: bytes) -> str | Refused:
+    def _line(self, number: int, line: bytes) -> Line:
+        whole = line.decode("utf-8", "surrogateescape")
         try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\n").removesuffix("\r")
+            line.decode("utf-8")
         except UnicodeDecodeError as error:
-            return self._refuse(number, f"not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1})")
+            why = f"not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1})"
+            return self._refuse(number, why, whole)
+        marked = number == 1 and whole.startswith(BYTE_ORDER_MARK)
+        before = BYTE_ORDER_MARK if marked else ""
+        text = whole.removeprefix(before).removesuffix("\n").removesuffix("\r")
         if len(text) > self.longest:
-            return self._refuse(number, f"{len(text):,} characters; at most {self.longest:,} are read in one text")
-        return text
+            why = f"{len(text):,} characters; at most {self.longest:,} are read in one text"
+            return self._refuse(number, why, whole)
+        return Line(text, before, whole[len(before) + len(text) :])
 
-    def _refuse(self, number: int, why: str) -> Refused:
+    def _refuse(self, number: int, why: str, whole: str = "") -> Line:
         self.refused += 1
-        print(f"saccade: line {number}: {why}; its output is empty", file=sys.stderr, flush=True)
-        return Refused(number)
+        print(f"saccade: line {number}: {why}; {self.fate}", file=sys.stderr, flush=True)
+        return Line(None, whole, "")
 
 
 def checked(texts: Iterable[str], longest: int) -> Iterator[str]:

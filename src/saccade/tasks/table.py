@@ -18,6 +18,8 @@ class TaskRow:
     """Characters of one input that are read; more is no sentence."""
     files: str
     """What `saccade train TASK FILES` takes."""
+    keeps: bool = False
+    """An answer is its input with other words: line ends, blank lines and lines that cannot be read stay."""
 
 
 TASKS = {
@@ -49,6 +51,7 @@ TASKS = {
             help="Mend misspellings.",
             longest_text=1_000_000,
             files="nothing: it is trained by a recipe",
+            keeps=True,
         ),
         TaskRow(
             name="pronunciation",
@@ -58,6 +61,7 @@ TASKS = {
             help="Say how words are pronounced.",
             longest_text=100_000,
             files="nothing: it is trained by a recipe",
+            keeps=True,
         ),
         TaskRow(
             name="masked",
