@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -11,7 +11,8 @@ from saccade.data.documents import TextFile, read_documents
 from saccade.data.misspell import read_misspellings
 from saccade.data.noise import Noise, NoiseConfig, find_names
 from saccade.data.text import Pair, find, read_pairs
-from saccade.errors import WrongUse
+from saccade.decode.pack import How
+from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.spelling import Corrected, correction_rate, introduction_rate, spelling_scores, word_accuracy
 from saccade.folder import ModelFolder
@@ -43,6 +44,8 @@ class SpellingData(SequenceData):
 class CorrectionRecipe(SequenceRecipe):
     task: Literal["correction"] = "correction"
     data: SpellingData
+    caution: float = Field(1.0, gt=0, le=1)
+    """A word is changed only if the model gives less than this probability to leaving it as it is."""
 
 
 class CorrectionTask(SequenceTask):
@@ -81,6 +84,18 @@ class CorrectionTask(SequenceTask):
     def _noise(self, recipe: CorrectionRecipe, folders: Sequence[Path], sentences: Sequence[str]) -> Noise:
         lists = read_misspellings([find(name, folders) for name in recipe.data.misspellings])
         return Noise.of(recipe.data.noise, lists, names=find_names(sentences))
+
+    def settings(self, recipe: CorrectionRecipe) -> dict[str, Any]:
+        return {"caution": recipe.caution}
+
+    def load(self, folder: ModelFolder, how: How | None = None) -> Corrector:
+        corrector = super().load(folder, how)
+        assert isinstance(corrector, Corrector)
+        caution = folder.config.get("caution", 1.0)
+        if not isinstance(caution, int | float) or not 0 < caution <= 1:
+            raise UserError(f"{folder.path / 'config.json'}: caution is {caution!r}, not a number above 0, at most 1")
+        corrector.caution = caution
+        return corrector
 
     def figures(
         self, recipe: CorrectionRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]

@@ -10,6 +10,7 @@ from saccade.data.noise import find_words
 from saccade.errors import UserError
 from saccade.look.record import TextLooks
 from saccade.tasks.contract import Report, Request, unreported
+from saccade.tasks.doubt import doubts
 from saccade.tasks.edits import Edit, apply, edits
 from saccade.tasks.translator import Translation, Translator
 
@@ -55,6 +56,9 @@ class Correction:
 class Corrector(Translator):
     """Corrects: `corrector("I recieve teh letter.")`. Case, punctuation, numbers, addresses and code stay."""
 
+    caution = 1.0
+    """A word is changed only if the model gives less than this probability to leaving it as it is."""
+
     def answer(  # type: ignore[override]
         self,
         texts: Sequence[str],
@@ -67,39 +71,61 @@ class Corrector(Translator):
         asked = [text[a:b] for text, parts in zip(texts, stretches, strict=True) for a, b in parts]
         places = range(len(texts)) if numbers is None else numbers
         owners = [place for place, parts in zip(places, stretches, strict=True) for _ in parts]
-        written = iter(super().answer(asked, request, numbers=owners, report=report))
+        answers = super().answer(asked, request, numbers=owners, report=report)
+        written = iter(zip(answers, self._changes(asked, answers), strict=True))
         return [
             self._correction(text, parts, [next(written) for _ in parts])
             for text, parts in zip(texts, stretches, strict=True)
         ]
 
+    def _changes(self, asked: Sequence[str], answers: Sequence[Translation | UserError]) -> list[list[Edit]]:
+        """Those changes of each text that the model is sure enough of."""
+        found = [
+            [] if isinstance(answer, UserError) else edits(text, answer.text)
+            for text, answer in zip(asked, answers, strict=True)
+        ]
+        if self.caution >= 1:
+            return found
+        doubted = doubts(self.engine, self.model, self.vocabulary, asked, found)
+        return [
+            [edit for edit, doubt in zip(some, each, strict=True) if doubt < self.caution]
+            for some, each in zip(found, doubted, strict=True)
+        ]
+
     def _correction(
-        self, text: str, stretches: list[tuple[int, int]], written: list[Translation | UserError]
+        self,
+        text: str,
+        stretches: list[tuple[int, int]],
+        written: list[tuple[Translation | UserError, list[Edit]]],
     ) -> Correction | UserError:
         found: list[Translation] = []
-        for one in written:
+        for one, _ in written:
             if isinstance(one, UserError):
                 return one
             found.append(one)
-        score = sum(one.score for one in found)
-        others = []
-        if len(found) == 1:  # several ways to correct are shown of short texts; a long one has too many
-            others = [self._one(text, stretches, [other], other.score) for other in found[0].others]
-        first = self._one(text, stretches, found, score)
+        first = _one(text, stretches, found, [changes for _, changes in written])
+        if len(found) > 1:  # several ways to correct are shown of short texts; a long one has too many
+            return first
         seen = {first.text}
-        for other in others:
-            if other.text not in seen:
-                seen.add(other.text)
-                first.others.append(other)
+        for (start, stop), part in zip(stretches, found, strict=True):
+            for other in part.others:
+                correction = _one(text, stretches, [other], [edits(text[start:stop], other.text)])
+                if correction.text not in seen:
+                    seen.add(correction.text)
+                    first.others.append(correction)
         return first
 
-    def _one(self, text: str, stretches: list[tuple[int, int]], parts: list[Translation], score: float) -> Correction:
-        changes = [
-            Edit(start + edit.start, start + edit.stop, edit.wrong, edit.right)
-            for (start, stop), part in zip(stretches, parts, strict=True)
-            for edit in edits(text[start:stop], part.text)
-        ]
-        return Correction(text, apply(text, changes), score, changes, parts)
+
+def _one(
+    text: str, stretches: list[tuple[int, int]], parts: list[Translation], changes: list[list[Edit]]
+) -> Correction:
+    """A text with the changes of each of its stretches, which count from there."""
+    moved = [
+        Edit(start + edit.start, start + edit.stop, edit.wrong, edit.right)
+        for (start, _), some in zip(stretches, changes, strict=True)
+        for edit in some
+    ]
+    return Correction(text, apply(text, moved), sum(part.score for part in parts), moved, parts)
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]]:
