@@ -5,11 +5,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.tasks.corrector import LONGEST, _stretches
+from conftest import small_model
+from saccade.data.batches import pad_sources
+from saccade.decode.search import SearchConfig
+from saccade.tasks.corrector import LONGEST, Corrector, _stretches
+from saccade.tasks.doubt import doubts
 from saccade.tasks.edits import apply, edits
+from saccade.tasks.translator import Translation
+from saccade.tokens.marks import BEGIN, END
+from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 
 
 @pytest.mark.parametrize(
@@ -78,6 +86,42 @@ def test_long_texts_are_cut_after_sentences() -> None:
 def test_a_run_without_spaces_is_passed_over() -> None:
     text = "teh " + "x" * 100_000 + " cat"
     assert [text[start:stop] for start, stop in _stretches(text)] == ["teh", "cat"]
+
+
+def test_doubt_is_the_probability_of_the_word_as_it_was_after_all_that_is_mended() -> None:
+    vocabulary = train_vocabulary(TokensConfig(kind="bytes"), [WORDS])
+    model = small_model(vocabulary=len(vocabulary))
+    texts, mended = ["teh cat sta", "a mat", "on dgo"], ["the cat sat", "a mat", "on dog"]
+    changes = [edits(*pair) for pair in zip(texts, mended, strict=True)]
+    left = [
+        ("teh cat sta", "", "teh ", False),
+        ("teh cat sta", "the cat ", "sta", True),
+        ("on dgo", "on ", "dgo", True),
+    ]
+    expected = []
+    for text, before, word, ends in left:
+        source, written, whole = vocabulary.encode([text, before, before + word])
+        probability = 1.0
+        for token in [*whole[len(written) :], *[END] * ends]:
+            logits_V = model(pad_sources([source])[0], None, torch.tensor([[BEGIN, *written]]))[0, -1]
+            probability *= logits_V.softmax(dim=0)[token].item()
+            written.append(token)
+        expected.append(probability)
+    (first, second), none, (third,) = doubts(model, model, vocabulary, texts, changes)
+    assert none == []
+    assert [first, second, third] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_corrector_that_must_be_sure_changes_less() -> None:
+    vocabulary = train_vocabulary(TokensConfig(kind="bytes"), [WORDS])
+    corrector = Corrector(small_model(vocabulary=len(vocabulary)), vocabulary, SearchConfig(beam=1))
+    text, answer = "teh cat sta", Translation("", "the cat sat", 0.0, 0.0, [], [], corrector)
+    first, second = doubts(corrector.engine, corrector.model, vocabulary, [text], [edits(text, answer.text)])[0]
+    assert [len(corrector._changes([text], [answer])[0])] == [2]
+    corrector.caution = max(first, second)
+    assert len(corrector._changes([text], [answer])[0]) == 1
+    corrector.caution = min(first, second)
+    assert corrector._changes([text], [answer]) == [[]]
 
 
 WORDS = "the cat sat on a mat and saw some big dogs near their small house in town"
