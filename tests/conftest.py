@@ -12,8 +12,8 @@ from torch import Tensor
 from saccade.data.batches import Ragged, SequencePairs, pad_sources
 from saccade.models.contract import Memory
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.models.transformer import StackConfig, StackPositionsConfig
-from saccade.nn.positions import SinusoidalConfig
+from saccade.models.transformer import StackConfig
+from saccade.nn.positions import AnyPositionsConfig, SinusoidalConfig
 from saccade.tokens.marks import END
 
 # The same examples on every machine: a test that fails must fail again for whoever looks into it.
@@ -36,7 +36,7 @@ def small_model(
     heads: int = 2,
     layers: int = 2,
     norm: str = "pre",
-    positions: StackPositionsConfig | None = None,
+    positions: AnyPositionsConfig | None = None,
     combine: str = "add",
     tie: str = "none",
     dropout: float = 0.0,

@@ -17,8 +17,8 @@ from saccade.decode.parallel import side_by_side
 from saccade.decode.search import SearchConfig, search
 from saccade.models.contract import State
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.models.transformer import StackConfig, StackPositionsConfig
-from saccade.nn.positions import LearnedConfig, NoPositionsConfig, SinusoidalConfig
+from saccade.models.transformer import StackConfig
+from saccade.nn.positions import AnyPositionsConfig, LearnedConfig, NoPositionsConfig, SinusoidalConfig
 from saccade.nn.rotary import RotaryConfig
 
 SOURCES = random_sequences([7, 3, 5])
@@ -93,7 +93,7 @@ def assert_alike(plain: EncoderDecoder, fast: EncoderDecoder, how: How = "int16"
     ],
     ids=str,
 )
-def test_every_kind_of_stack_is_the_plain_one(norm: str, positions: StackPositionsConfig) -> None:
+def test_every_kind_of_stack_is_the_plain_one(norm: str, positions: AnyPositionsConfig) -> None:
     plain = small_model(norm=norm, positions=positions, width=24, heads=3)
     assert_alike(plain, lean(plain))
 

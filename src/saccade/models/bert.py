@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from saccade.config import Record
 from saccade.models.contract import Memory, TextEncoder, matrix_weights
-from saccade.models.gpt import GptPositionsConfig
 from saccade.models.heads import Pooler
 from saccade.nn.block import Block, Blocks
 from saccade.nn.dropout import Dropout
@@ -18,7 +17,7 @@ from saccade.nn.feedforward import FeedForward
 from saccade.nn.masks import Keys
 from saccade.nn.multihead import SelfAttention
 from saccade.nn.norms import RESIDUALS
-from saccade.nn.positions import LearnedConfig, build_positions
+from saccade.nn.positions import AnyPositionsConfig, LearnedConfig, build_positions
 from saccade.nn.rotary import RotaryConfig, build_rotary, insist_on_pairs
 
 
@@ -42,7 +41,7 @@ class BertConfig(Record):
     """Keeps a norm finite; RoBERTa's is 1e-5."""
     context: int = Field(512, ge=8, le=1_000_000)
     """Tokens it reads at once, at most."""
-    positions: GptPositionsConfig = Field(default_factory=lambda data: LearnedConfig(length=data.get("context", 512)))
+    positions: AnyPositionsConfig = Field(default_factory=lambda data: LearnedConfig(length=data.get("context", 512)))
     """How a token knows where it stands: a vector per position, or rotary in every attention."""
     segments: int = Field(2, ge=0, le=16)
     """Kinds of vectors that say which of two texts a token is of; 0 is none."""

@@ -1,6 +1,6 @@
 """GPT: a stack of masked self-attention that writes on (Radford et al. 2019), and the later turns of its parts."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 from torch import Tensor, nn
@@ -13,12 +13,9 @@ from saccade.nn.feedforward import FeedForward, GatedFeedForward
 from saccade.nn.masks import Documents
 from saccade.nn.multihead import SelfAttention
 from saccade.nn.norms import NORMS, PreNorm
-from saccade.nn.positions import LearnedConfig, NoPositionsConfig, SinusoidalConfig
+from saccade.nn.positions import AnyPositionsConfig, LearnedConfig, NoPositionsConfig
 from saccade.nn.rotary import RotaryConfig, build_rotary, insist_on_pairs
 
-GptPositionsConfig = Annotated[
-    LearnedConfig | RotaryConfig | SinusoidalConfig | NoPositionsConfig, Field(discriminator="kind")
-]
 FEEDFORWARDS = {"plain": FeedForward, "gated": GatedFeedForward}
 
 
@@ -46,7 +43,7 @@ class GptConfig(Record):
     """Whether linear layers have biases."""
     context: int = Field(256, ge=1, le=1_000_000)
     """Tokens it is trained on at once, and looks back over at most."""
-    positions: GptPositionsConfig = Field(default_factory=lambda data: LearnedConfig(length=data.get("context", 256)))
+    positions: AnyPositionsConfig = Field(default_factory=lambda data: LearnedConfig(length=data.get("context", 256)))
     """How a token knows where it stands: a vector per position, or rotary in every attention."""
     windows: tuple[int, ...] = Field((0,), min_length=1, max_length=1000)
     """How far back each layer looks, in turn: 0 is all the way; [0, 128] alternates dense and banded layers (GPT-3)."""

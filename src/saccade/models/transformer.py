@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field, model_validator
@@ -18,12 +18,8 @@ from saccade.nn.feedforward import FeedForward
 from saccade.nn.masks import Causal, Keys, Mask
 from saccade.nn.multihead import CrossAttention, SelfAttention
 from saccade.nn.norms import RESIDUALS
-from saccade.nn.positions import LearnedConfig, NoPositionsConfig, SinusoidalConfig
-from saccade.nn.rotary import RotaryConfig, build_rotary, insist_on_pairs
-
-StackPositionsConfig = Annotated[
-    SinusoidalConfig | LearnedConfig | RotaryConfig | NoPositionsConfig, Field(discriminator="kind")
-]
+from saccade.nn.positions import AnyPositionsConfig, SinusoidalConfig
+from saccade.nn.rotary import build_rotary, insist_on_pairs
 
 
 class StackConfig(Record):
@@ -44,7 +40,7 @@ class StackConfig(Record):
     """Layer norm before each sub-layer, or after each sum as in the paper."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Share of each sub-layer's output, and of the embedding, dropped in training."""
-    positions: StackPositionsConfig = SinusoidalConfig()
+    positions: AnyPositionsConfig = SinusoidalConfig()
     """How a token knows where it stands: by a vector, or, rotary, in every attention. A decoder then also knows how far
     from its own place it looks in the source, which helps where both texts go side by side."""
     combine: Literal["add", "concatenate"] = "add"

@@ -11,6 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from saccade.config import Record
+from saccade.nn.rotary import RotaryConfig
 
 
 class SinusoidalConfig(Record):
@@ -30,6 +31,11 @@ class NoPositionsConfig(Record):
 
 
 PositionsConfig = Annotated[SinusoidalConfig | LearnedConfig | NoPositionsConfig, Field(discriminator="kind")]
+"""Positions that are vectors."""
+AnyPositionsConfig = Annotated[
+    SinusoidalConfig | LearnedConfig | RotaryConfig | NoPositionsConfig, Field(discriminator="kind")
+]
+"""A vector for each position, or, rotary, a turn of queries and keys in every attention."""
 
 
 class Sinusoidal(nn.Module):
