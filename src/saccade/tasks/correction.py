@@ -29,6 +29,8 @@ class SpellingData(SequenceData):
     """Sentences, spelt right, to be misspelt and mended."""
     valid: list[TextFile] = Field(min_length=1)
     """Likewise; they decide what is kept, and are never trained on."""
+    test: list[TextFile] = Field([])
+    """Likewise, misspelt by what is held out only; those that are trained on are left out."""
     misspellings: list[str] = Field(["spelling/codespell.tsv.gz"])
     """Lists of misspellings; a fifth of each, by hash, is never trained on."""
     noise: NoiseConfig = NoiseConfig()
@@ -62,7 +64,7 @@ class CorrectionTask(SequenceTask):
 
     def training_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[Pair]:
         sentences = read_documents(recipe.data.train, folders)
-        noise = self._noise(recipe, folders, sentences)
+        noise = _noise(recipe.data, folders, sentences)
         seed = recipe.train.seed
         return [
             (noise(sentence, np.random.default_rng([seed, copy, place])), sentence)
@@ -77,13 +79,9 @@ class CorrectionTask(SequenceTask):
             for sentence in read_documents(recipe.data.valid, folders)
             if len(sentence.encode()) <= recipe.data.longest
         ]
-        noise = self._noise(recipe, folders, read_documents(recipe.data.train, folders))
+        noise = _noise(recipe.data, folders, read_documents(recipe.data.train, folders))
         chosen = np.random.default_rng(0).permutation(len(sentences))[: recipe.data.most_valid]
         return [(noise(sentences[place], np.random.default_rng([0, int(place)])), sentences[place]) for place in chosen]
-
-    def _noise(self, recipe: CorrectionRecipe, folders: Sequence[Path], sentences: Sequence[str]) -> Noise:
-        lists = read_misspellings([find(name, folders) for name in recipe.data.misspellings])
-        return Noise.of(recipe.data.noise, lists, names=find_names(sentences))
 
     def settings(self, recipe: CorrectionRecipe) -> dict[str, Any]:
         return {"caution": recipe.caution}
@@ -107,7 +105,7 @@ class CorrectionTask(SequenceTask):
         return {name: rate(found, bootstrap=0).value for name, rate in zip(names, rates, strict=True)}
 
     def has_test(self, recipe: CorrectionRecipe) -> bool:
-        return False
+        return bool(recipe.data.test)
 
     def evaluate(
         self,
@@ -120,9 +118,26 @@ class CorrectionTask(SequenceTask):
         lowercase: bool | None = None,
         report: Report = unreported,
     ) -> list[Score]:
-        """Word accuracy, and the share of words made right and made wrong, on a TSV of misspelt and right sentences."""
-        if not files:
-            raise WrongUse("give a TSV of misspelt and right sentences: saccade evaluate MODEL FILE.tsv")
-        pairs = read_pairs(files)
+        """Word accuracy, and the share of words made right and made wrong, on a TSV of misspelt and right sentences, or
+        on the recipe's own, misspelt by what is held out."""
+        data = SpellingData.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        if not files and not data.test:
+            raise WrongUse(
+                f"{folder.path}: names no test part; give a TSV of misspelt and right sentences: "
+                "saccade evaluate MODEL FILE.tsv"
+            )
+        pairs = read_pairs(files) if files else _test_pairs(data, folders)
         sources, truths = [source for source, _ in pairs], [truth for _, truth in pairs]
         return spelling_scores(sources, answered(pipeline, sources, request, report), truths)
+
+
+def _noise(data: SpellingData, folders: Sequence[Path], training: Sequence[str], *, held: bool = False) -> Noise:
+    lists = read_misspellings([find(name, folders) for name in data.misspellings])
+    return Noise.of(data.noise, lists, held=held, names=find_names(training))
+
+
+def _test_pairs(data: SpellingData, folders: Sequence[Path]) -> list[Pair]:
+    training = read_documents(data.train, folders)
+    noise, seen = _noise(data, folders, training, held=True), set(training)
+    sentences = [sentence for sentence in read_documents(data.test, folders) if sentence not in seen]
+    return [(noise(sentence, np.random.default_rng([0, place])), sentence) for place, sentence in enumerate(sentences)]
