@@ -18,7 +18,9 @@ def models(*, format: Literal["text", "json"] = "text") -> int:
         json: one object a line, for machines.
     """
     from saccade.tasks.load import bundled_models
+    from saccade.tasks.table import TASKS
 
+    widest = max(map(len, TASKS))
     for path in bundled_models():
         config = json.loads((path / "config.json").read_text(encoding="utf-8"))
         megabytes = (path / "model.safetensors").stat().st_size / 1e6
@@ -28,7 +30,7 @@ def models(*, format: Literal["text", "json"] = "text") -> int:
             row = {"name": path.name, "task": config["task"], "megabytes": round(megabytes, 1), "summary": summary}
             print(json.dumps(row, ensure_ascii=False))
         else:
-            print(f"{path.name:<12} {config['task']:<12} {megabytes:5.1f} MB  {summary}")
+            print(f"{path.name:<12} {config['task']:<{widest}} {megabytes:5.1f} MB  {summary}")
     return 0
 
 
