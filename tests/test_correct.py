@@ -1,7 +1,9 @@
 """Correcting: what may be changed and what stays, long and odd texts, and a toy speller that mends."""
 
 import json
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,13 +117,15 @@ def test_doubt_is_the_probability_of_the_word_as_it_was_after_all_that_is_mended
 def test_a_corrector_that_must_be_sure_changes_less() -> None:
     vocabulary = train_vocabulary(TokensConfig(kind="bytes"), [WORDS])
     corrector = Corrector(small_model(vocabulary=len(vocabulary)), vocabulary, SearchConfig(beam=1))
-    text, answer = "teh cat sta", Translation("", "the cat sat", 0.0, 0.0, [], [], corrector)
+    text, answer = "teh cat sta", Translation("", "the cat sat", 0.0, -50.0, [], [], corrector)
     first, second = doubts(corrector.engine, corrector.model, vocabulary, [text], [edits(text, answer.text)])[0]
     assert [len(corrector._changes([text], [answer])[0])] == [2]
     corrector.caution = max(first, second)
     assert len(corrector._changes([text], [answer])[0]) == 1
     corrector.caution = min(first, second)
     assert corrector._changes([text], [answer]) == [[]]
+    certain = replace(answer, logprob=math.log(1 - corrector.caution / 2))
+    assert len(corrector._changes([text], [certain])[0]) == 2, "nothing else can be as likely as that"
 
 
 WORDS = "the cat sat on a mat and saw some big dogs near their small house in town"

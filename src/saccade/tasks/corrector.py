@@ -1,5 +1,6 @@
 """A trained speller: a text in, the text with its misspellings mended out, and which changes were made."""
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -86,11 +87,19 @@ class Corrector(Translator):
         ]
         if self.caution >= 1:
             return found
-        doubted = doubts(self.engine, self.model, self.vocabulary, asked, found)
-        return [
-            [edit for edit, doubt in zip(some, each, strict=True) if doubt < self.caution]
-            for some, each in zip(found, doubted, strict=True)
-        ]
+        doubtful = [n for n, answer in enumerate(answers) if found[n] and not self._is_sure(asked[n], answer, found[n])]
+        doubted = doubts(
+            self.engine, self.model, self.vocabulary, [asked[n] for n in doubtful], [found[n] for n in doubtful]
+        )
+        for n, each in zip(doubtful, doubted, strict=True):
+            found[n] = [edit for edit, doubt in zip(found[n], each, strict=True) if doubt < self.caution]
+        return found
+
+    def _is_sure(self, text: str, answer: Translation | UserError, changes: list[Edit]) -> bool:
+        """Whether no word can be doubted: what was written is so likely that all else together is not enough."""
+        if isinstance(answer, UserError) or apply(text, changes) != answer.text:
+            return False
+        return 1 - math.exp(answer.logprob) < self.caution
 
     def _correction(
         self,
