@@ -27,6 +27,11 @@ class Memory:
         """All of it in one vector: the last states of a recurrent encoder, else the mean over real positions."""
         return average_pool(self.states_MSD, self.mask_MS) if self.final is None else self.final
 
+    def rows(self, chosen: Tensor) -> "Memory":
+        """Some of the memories, each as often as it is chosen."""
+        mask_MS, final = (None if part is None else part[chosen] for part in (self.mask_MS, self.final))
+        return Memory(self.states_MSD[chosen], mask_MS, final, self.grid)
+
 
 def rows_per_memory(tokens_BT: Tensor, memory: Memory | None) -> int:
     """How many texts look at each memory."""

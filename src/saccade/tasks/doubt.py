@@ -39,12 +39,17 @@ def doubts(
     rows = [row for text, some in zip(texts, changes, strict=True) if some for row in _left(vocabulary, text, some)]
     if not rows:
         return [[] for _ in changes]
+    text_of = np.repeat(np.arange(len(changes)), [len(some) for some in changes])
     pairs = SequencePairs(Ragged.of([row.source for row in rows]), Ragged.of([row.target for row in rows]))
     found = np.zeros(len(rows))
     with torch.inference_mode():
-        for part in in_order(np.add(*pairs.sizes()), BATCH_TOKENS):
+        # By the length of their sources: so the changes of one text come together, and it is read once for all.
+        for part in in_order(2 * pairs.sizes()[0], BATCH_TOKENS):
             batch = pairs.batch(part)
-            logits_BTV = model.decoder(batch.target_BT, reader.read(batch.source_BS, batch.source_mask_BS))
+            _, first, of = np.unique(text_of[part], return_index=True, return_inverse=True)
+            mask_MS = None if batch.source_mask_BS is None else batch.source_mask_BS[first]
+            memory = reader.read(batch.source_BS[first], mask_MS).rows(torch.from_numpy(of))
+            logits_BTV = model.decoder(batch.target_BT, memory)
             chosen_BT = logits_BTV.log_softmax(dim=-1).gather(2, batch.labels_BT[..., None])[..., 0]
             found[part] = [
                 chosen_T[rows[i].begin : rows[i].stop].sum().exp() for i, chosen_T in zip(part, chosen_BT, strict=True)
