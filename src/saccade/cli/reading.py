@@ -79,14 +79,12 @@ class Lines:
         self.queue.put(None)
 
     def _line(self, number: int, line: bytes) -> Line:
-        whole = line.decode("utf-8", "surrogateescape")
         try:
-            line.decode("utf-8")
+            whole = line.decode("utf-8")
         except UnicodeDecodeError as error:
             why = f"not UTF-8 (byte 0x{line[error.start]:02x} at column {error.start + 1})"
-            return self._refuse(number, why, whole)
-        marked = number == 1 and whole.startswith(BYTE_ORDER_MARK)
-        before = BYTE_ORDER_MARK if marked else ""
+            return self._refuse(number, why, line.decode("utf-8", "surrogateescape"))
+        before = BYTE_ORDER_MARK if number == 1 and whole.startswith(BYTE_ORDER_MARK) else ""
         text = whole.removeprefix(before).removesuffix("\n").removesuffix("\r")
         if len(text) > self.longest:
             why = f"{len(text):,} characters; at most {self.longest:,} are read in one text"
