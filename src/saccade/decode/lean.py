@@ -26,7 +26,7 @@ from saccade.nn.norms import PreNorm
 from saccade.nn.positions import Learned
 
 Numbers = np.ndarray
-FIRST_STEPS = 16
+FIRST_STEPS = 64
 """The pool has room for so many steps at first, and doubles."""
 FIRST_POSITIONS = 512
 

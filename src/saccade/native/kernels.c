@@ -2,9 +2,9 @@
 
    Weights are rounded once to integers with one scale per output, activations at every use with one scale
    per row: a row's result never depends on its neighbours. Sixteen-bit multiply-add (vpmaddwd, or vpdpwssd
-   where there is one) does twice the work of a float one per instruction; integers are summed exactly, and
-   turned into floats before they could overflow. Compiled on the machine it runs on, by
-   saccade/native/__init__.py. */
+   where there is one) does twice the work of a float one per instruction, and eight-bit multiply-add (vpdpbusd)
+   four times; integers are summed exactly, and turned into floats before they could overflow. Compiled on the
+   machine it runs on, by saccade/native/__init__.py. */
 
 #include <immintrin.h>
 #include <math.h>
@@ -24,8 +24,7 @@
 #define TILE 6
 #define CHAINS(rows) 1
 #endif
-#define LARGEST_INPUT 4095
-#define FLUSH 128       /* pairs summed as integers: 2 * 128 * 2032 * 4095 < 2^31 */
+#define FLUSH 128       /* pairs of 16-bit inputs summed as integers: 2 * 128 * 2032 * 4095 < 2^31 */
 #define INLINE static inline __attribute__((always_inline))
 
 enum { RELU = 1, GELU = 2, ADD = 4 };
@@ -62,13 +61,36 @@ INLINE void share(int count, int thread, int threads, int *from, int *to) {
 
 typedef struct {
     int outputs, inputs, bits;
-    const void *weights; /* panels of 16 outputs; in each, pairs of inputs for every output */
+    const void *weights; /* panels of 16 outputs; in each, the weights of a step's inputs for every output */
     const float *scales, *bias;
 } Linear;
 
-typedef struct { int16_t *values; float *scales; int width; } Rounded;
+/* Rows of inputs as integers: of 13 bits each in 16, or, where bytes are multiplied, of 8 bits. */
+typedef struct {
+    char *values;
+    int64_t stride;   /* bytes from one row to the next */
+    float *scales;
+    int32_t *excess;  /* 128 times a row's sum: what weights that are stored as w + 128 add to each output */
+    int bits;
+} Rounded;
+
+/* Whether 8-bit weights meet 8-bit inputs; elsewhere they are widened and meet 13-bit ones. */
+static int in_bytes(int bits) {
+#ifdef __AVX512VNNI__
+    return bits == 8;
+#else
+    return (void)bits, 0;
+#endif
+}
+
+/* Inputs that one instruction takes for each output: what fits into four bytes. */
+static int per_step(int bits) { return in_bytes(bits) ? 4 : 2; }
 
 static int padded(int inputs) { return (inputs + 31) / 32 * 32; }
+
+/* From one row of rounded inputs to the next: an odd number of cache lines, for rows 4096 bytes apart would all want the
+   same few places of the first cache, which holds no more than eight of the twelve that a tile reads side by side. */
+static int64_t stride_of(int inputs) { return ((int64_t)inputs * sizeof(int16_t) + 127) / 128 * 128 + 64; }
 
 int64_t packed_bytes(int outputs, int inputs, int bits) {
     return (int64_t)(outputs + LANES - 1) / LANES * LANES * padded(inputs) * (bits / 8);
@@ -76,38 +98,55 @@ int64_t packed_bytes(int outputs, int inputs, int bits) {
 
 /* int8 weights use 127 steps; int16 ones 127 * 16, so that weights stored as int8 are kept exactly. */
 void pack_weights(const float *weights, int outputs, int inputs, int bits, void *packed, float *scales) {
-    int pairs = padded(inputs) / 2, largest = bits == 8 ? 127 : 2032;
+    int per = per_step(bits), largest = bits == 8 ? 127 : 2032, shift = in_bytes(bits) ? 128 : 0;
     memset(packed, 0, packed_bytes(outputs, inputs, bits));
     for (int o = 0; o < outputs; o++) {
         const float *row = weights + (int64_t)o * inputs;
         float most = 0;
         for (int i = 0; i < inputs; i++) most = fmaxf(most, fabsf(row[i]));
         scales[o] = most > 0 ? most / largest : 1;
-        int64_t at = (int64_t)(o / LANES) * pairs * LANES * 2 + o % LANES * 2;
+        int64_t at = (int64_t)(o / LANES) * padded(inputs) * LANES + o % LANES * per;
         for (int i = 0; i < inputs; i++) {
-            int64_t place = at + (int64_t)(i / 2) * LANES * 2 + i % 2;
-            long value = lrintf(row[i] / scales[o]);
+            int64_t place = at + (int64_t)(i / per) * LANES * per + i % per;
+            long value = lrintf(row[i] / scales[o]) + shift;
             if (bits == 8) ((int8_t *)packed)[place] = (int8_t)value;
             else ((int16_t *)packed)[place] = (int16_t)value;
         }
     }
 }
 
-static void round_row(const float *x, int count, int16_t *values, float *scale) {
+INLINE __m256i sixteen_rounded(const float *x, __m256 factor) {
+    __m256i low = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), factor));
+    __m256i high = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), factor));
+    return _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
+}
+
+static void round_row(const float *x, int count, const Rounded *rounded, int row) {
+    int bytes = in_bytes(rounded->bits), largest = bytes ? 127 : 4095, sum = 0;
+    char *values = rounded->values + row * rounded->stride;
     float most = 0;
     for (int i = 0; i < count; i++) { float size = fabsf(x[i]); most = size > most ? size : most; }
-    *scale = most / LARGEST_INPUT;
-    float inverse = most > 0 ? LARGEST_INPUT / most : 0;
+    rounded->scales[row] = most / largest;
+    float inverse = most > 0 ? largest / most : 0;
     __m256 factor = _mm256_set1_ps(inverse);
     int i = 0;
-    for (; i + 16 <= count; i += 16) {
-        __m256i low = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i), factor));
-        __m256i high = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + i + 8), factor));
-        __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
-        _mm256_storeu_si256((__m256i *)(values + i), both);
+    if (bytes) {
+        int8_t *y = (int8_t *)values;
+        for (; i + 16 <= count; i += 16) {
+            __m256i sixteen = sixteen_rounded(x + i, factor);
+            _mm_storeu_si128((__m128i *)(y + i),
+                             _mm_packs_epi16(_mm256_castsi256_si128(sixteen), _mm256_extracti128_si256(sixteen, 1)));
+        }
+        for (; i < count; i++) y[i] = (int8_t)lrintf(x[i] * inverse);
+        for (; i < padded(count); i++) y[i] = 0;
+        for (int k = 0; k < count; k++) sum += y[k];
+    } else {
+        int16_t *y = (int16_t *)values;
+        for (; i + 16 <= count; i += 16) _mm256_storeu_si256((__m256i *)(y + i), sixteen_rounded(x + i, factor));
+        for (; i < count; i++) y[i] = (int16_t)lrintf(x[i] * inverse);
+        for (; i < padded(count); i++) y[i] = 0;
     }
-    for (; i < count; i++) values[i] = (int16_t)lrintf(x[i] * inverse);
-    for (; i < padded(count); i++) values[i] = 0;
+    rounded->excess[row] = 128 * sum;
 }
 
 /* This thread's share of the rows. */
@@ -115,24 +154,27 @@ static void round_rows(Rounded rounded, const float *x, int rows, int width, int
     int from, to;
     share(rows, thread, threads, &from, &to);
     for (int r = from; r < to; r++)
-        round_row(x + (int64_t)r * width, width, rounded.values + (int64_t)r * rounded.width, rounded.scales + r);
+        round_row(x + (int64_t)r * width, width, &rounded, r);
 }
 
-/* The sums of a row for all outputs of a panel, and what is added to them: the products of two inputs, which stand side
-   by side in `two`, with two weights of every output. */
+/* The sums of a row for all outputs of a panel, and what a step adds to them: the products of the inputs that stand in
+   four bytes at `x` with as many weights of every output. */
 #ifdef __AVX512VNNI__
 
 typedef __m512i Sums, Weights;
 
-INLINE Sums no_sums(void) { return _mm512_setzero_si512(); }
+INLINE Sums sums_from(int32_t start) { return _mm512_set1_epi32(start); }
 
-INLINE Weights weights_of(const void *panel, int bits, int64_t pair) {
-    if (bits == 16) return _mm512_loadu_si512((const __m512i *)panel + pair);
-    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)panel + pair));
+INLINE Weights weights_of(const void *panel, int bits, int64_t step) {
+    return (void)bits, _mm512_loadu_si512((const __m512i *)panel + step);
 }
 
-INLINE void multiply_add(Sums *sums, int32_t two, Weights weights) {
-    *sums = _mm512_dpwssd_epi32(*sums, weights, _mm512_set1_epi32(two));
+/* As the instructions themselves, which repeat the inputs as they read them: left to itself, the compiler copies every
+   sum once more at each step. */
+INLINE void multiply_add(Sums *sums, const char *x, Weights weights, int bits) {
+    const int32_t *four = (const int32_t *)x;
+    if (bits == 8) __asm__("vpdpbusd %1%{1to16%}, %2, %0" : "+v"(*sums) : "m"(*four), "v"(weights));
+    else __asm__("vpdpwssd %1%{1to16%}, %2, %0" : "+v"(*sums) : "m"(*four), "v"(weights));
 }
 
 INLINE Sums both(Sums one, Sums other) { return _mm512_add_epi32(one, other); }
@@ -145,21 +187,22 @@ INLINE __m256 half_of(Sums sums, int half) {
 
 typedef struct { __m256i half[2]; } Sums, Weights;
 
-INLINE Sums no_sums(void) { return (Sums){{_mm256_setzero_si256(), _mm256_setzero_si256()}}; }
+INLINE Sums sums_from(int32_t start) { return (Sums){{_mm256_set1_epi32(start), _mm256_set1_epi32(start)}}; }
 
 INLINE __m256i eight_pairs(const void *panel, int bits, int64_t at) {
     if (bits == 16) return _mm256_loadu_si256((const __m256i *)panel + at);
     return _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)panel + at));
 }
 
-INLINE Weights weights_of(const void *panel, int bits, int64_t pair) {
-    return (Weights){{eight_pairs(panel, bits, 2 * pair), eight_pairs(panel, bits, 2 * pair + 1)}};
+INLINE Weights weights_of(const void *panel, int bits, int64_t step) {
+    return (Weights){{eight_pairs(panel, bits, 2 * step), eight_pairs(panel, bits, 2 * step + 1)}};
 }
 
 /* As the instructions themselves: left to itself, the compiler loads all rows' inputs first, which pushes the sums
    out of the registers. */
-INLINE void multiply_add(Sums *sums, int32_t two, Weights weights) {
-    __m256i input = _mm256_set1_epi32(two);
+INLINE void multiply_add(Sums *sums, const char *x, Weights weights, int bits) {
+    (void)bits;
+    __m256i input = _mm256_castps_si256(_mm256_broadcast_ss((const float *)x));
     for (int half = 0; half < 2; half++) {
         __m256i product;
         __asm__ volatile("vpmaddwd %2, %3, %1\n\tvpaddd %1, %0, %0"
@@ -182,11 +225,12 @@ static float gelu(float x) { return 0.5f * x * (1 + erff(x * 0.70710678f)); }
 typedef struct {
     const Linear *layer;
     const void *panel;
-    int at, pairs, how;
-    const int16_t *x;
+    int at, steps, how;
+    const char *x;
     int64_t stride;
-    const float *scales; /* of the rows */
-    float *y;            /* the first row's outputs */
+    const float *scales;   /* of the rows */
+    const int32_t *excess;
+    float *y;              /* the first row's outputs */
 } Tile;
 
 /* Integer sums of a row to outputs; the layer's scales and bias are padded to whole panels. */
@@ -219,22 +263,22 @@ INLINE void finish(const Tile *tile, int row, __m256 first, __m256 second) {
     }
 }
 
+/* Sums of bytes need no flushing: 255 * 127 * inputs < 2^31 up to 66,000 of them, and what they pass through on the way
+   may wrap around. */
 INLINE void multiply_tile(const int rows, const int bits, const Tile *tile) {
     __m256 sums[TILE][2];
     for (int r = 0; r < rows; r++) sums[r][0] = sums[r][1] = _mm256_setzero_ps();
-    for (int from = 0; from < tile->pairs; from += FLUSH) {
-        int to = from + FLUSH < tile->pairs ? from + FLUSH : tile->pairs;
+    int flush = in_bytes(bits) ? tile->steps : FLUSH;
+    for (int from = 0; from < tile->steps; from += flush) {
+        int to = from + flush < tile->steps ? from + flush : tile->steps;
         Sums exact[TILE][CHAINS(1)];
         for (int r = 0; r < rows; r++)
-            for (int c = 0; c < CHAINS(rows); c++) exact[r][c] = no_sums();
-        for (int pair = from; pair < to; pair += CHAINS(rows)) /* pairs come in sixteens */
+            for (int c = 0; c < CHAINS(rows); c++) exact[r][c] = sums_from(c || !in_bytes(bits) ? 0 : -tile->excess[r]);
+        for (int step = from; step < to; step += CHAINS(rows)) /* steps come in eights */
             for (int c = 0; c < CHAINS(rows); c++) {
-                Weights weights = weights_of(tile->panel, bits, pair + c);
-                for (int r = 0; r < rows; r++) {
-                    int32_t two;
-                    memcpy(&two, tile->x + r * tile->stride + 2 * (pair + c), sizeof two);
-                    multiply_add(&exact[r][c], two, weights);
-                }
+                Weights weights = weights_of(tile->panel, bits, step + c);
+                for (int r = 0; r < rows; r++)
+                    multiply_add(&exact[r][c], tile->x + r * tile->stride + 4 * (step + c), weights, bits);
             }
         for (int r = 0; r < rows; r++)
             for (int c = 1; c < CHAINS(rows); c++) exact[r][0] = both(exact[r][0], exact[r][c]);
@@ -264,15 +308,15 @@ static void multiply(int rows, const Tile *tile) {
 static void linear_part(const Linear *layer, Rounded x, int rows, float *y, int how, int thread, int threads) {
     int first, last, tiles = (rows + TILE - 1) / TILE;
     share((layer->outputs + LANES - 1) / LANES, thread, threads, &first, &last);
-    Tile tile = {.layer = layer, .pairs = padded(layer->inputs) / 2, .how = how, .stride = x.width};
-    int64_t panel_bytes = (int64_t)tile.pairs * LANES * 2 * (layer->bits / 8);
+    Tile tile = {.layer = layer, .steps = padded(layer->inputs) / per_step(layer->bits), .how = how, .stride = x.stride};
+    int64_t panel_bytes = (int64_t)padded(layer->inputs) * LANES * (layer->bits / 8);
     for (int panel = first; panel < last; panel++) {
         tile.panel = (const char *)layer->weights + panel * panel_bytes;
         tile.at = panel * LANES;
         /* As even as can be: a last tile of one row would cost as much as one of six. */
         for (int from = 0, left = tiles; left; left--) {
             int count = (rows - from + left - 1) / left;
-            tile.x = x.values + (int64_t)from * x.width, tile.scales = x.scales + from;
+            tile.x = x.values + from * x.stride, tile.scales = x.scales + from, tile.excess = x.excess + from;
             tile.y = y + (int64_t)from * layer->outputs + tile.at;
             multiply(count, &tile);
             from += count;
@@ -403,7 +447,7 @@ static void enter(const Run *run, const Norm *norm, const Norm *pending, float *
         float *x = run->job->x + (int64_t)r * width, *y = x;
         if (pending) normalise(pending, x, width, x);
         if (norm) normalise(norm, x, width, y = spare);
-        round_row(y, width, run->rounded.values + (int64_t)r * run->rounded.width, run->rounded.scales + r);
+        round_row(y, width, &run->rounded, r);
     }
 }
 
@@ -569,6 +613,18 @@ static void *part(char **next, int64_t bytes) {
     return here;
 }
 
+static int64_t rounded_bytes(int inputs, int64_t rows) {
+    return rows * (stride_of(inputs) + sizeof(float) + sizeof(int32_t)) + 3 * 64;
+}
+
+static Rounded make_rounded(char **next, int inputs, int64_t rows, int bits) {
+    Rounded rounded = {.stride = stride_of(inputs), .bits = bits};
+    rounded.values = part(next, rows * rounded.stride);
+    rounded.scales = part(next, rows * sizeof(float));
+    rounded.excess = part(next, rows * sizeof(int32_t));
+    return rounded;
+}
+
 /* 0, or 1 when memory ran out. */
 int run_stack(const Stack *stack, const Job *job, int threads) {
     int width = stack->width, widest = larger(3 * width, stack->hidden);
@@ -578,12 +634,10 @@ int run_stack(const Stack *stack, const Job *job, int threads) {
     threads = enough(threads, rows * weights);
     Meeting meeting = {0};
     Run run = {.stack = stack, .job = job, .longest = longest, .meeting = &meeting};
-    run.rounded.width = padded(larger(width, stack->hidden));
-    int64_t each = run.rounded.width * sizeof(int16_t) + (1 + widest + width) * sizeof(float);
-    char *next = room(rows * each + threads * longest * sizeof(float) + 5 * 64);
+    int64_t inputs = rounded_bytes(larger(width, stack->hidden), rows);
+    char *next = room(inputs + (rows * (widest + width) + threads * longest) * sizeof(float) + 3 * 64);
     if (!next) return 1;
-    run.rounded.values = part(&next, rows * run.rounded.width * sizeof(int16_t));
-    run.rounded.scales = part(&next, rows * sizeof(float));
+    run.rounded = make_rounded(&next, larger(width, stack->hidden), rows, stack->layer->project.bits);
     run.wide = part(&next, rows * widest * sizeof(float));
     run.context = part(&next, rows * width * sizeof(float));
     run.weights = part(&next, threads * longest * sizeof(float));
@@ -602,12 +656,10 @@ static void product_part(const Product *p, int thread, int threads) {
 
 int run_linear(const Linear *layer, const float *x, int rows, float *y, int threads) {
     Meeting meeting = {0};
-    Product product = {layer, x, y, rows, {.width = padded(layer->inputs)}, &meeting};
-    char *next = room((int64_t)rows * (product.rounded.width * sizeof(int16_t) + sizeof(float)) + 2 * 64);
+    char *next = room(rounded_bytes(layer->inputs, rows));
     if (!next) return 1;
+    Product product = {layer, x, y, rows, make_rounded(&next, layer->inputs, rows, layer->bits), &meeting};
     threads = enough(threads, (double)rows * layer->inputs * layer->outputs);
-    product.rounded.values = part(&next, (int64_t)rows * product.rounded.width * sizeof(int16_t));
-    product.rounded.scales = part(&next, rows * sizeof(float));
 #pragma omp parallel num_threads(threads)
     product_part(&product, omp_get_thread_num(), omp_get_num_threads());
     return 0;
