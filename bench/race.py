@@ -49,6 +49,8 @@ class Plan:
     dropout: float = SIZE.dropout
     muon: float = 0.0
     """Momentum of Saccade's Muon; 0 is Adam for all weights."""
+    positions: str = "sinusoidal"
+    """Kind of Saccade's positions."""
 
     def rate_at(self, step: int) -> float:
         return self.rate * SCHEDULES[self.schedule](step, self.warmup, self.steps)
@@ -56,7 +58,8 @@ class Plan:
     def __str__(self) -> str:
         schedule = f"rate {self.rate:g}, {self.schedule}, warm-up {self.warmup}"
         optimizer = f", Muon {self.muon:g}" if self.muon else ""
-        return f"{schedule}{optimizer}, batches of {self.budget}, dropout {self.dropout:g}"
+        positions = f", {self.positions} positions" if self.positions != "sinusoidal" else ""
+        return f"{schedule}{optimizer}, batches of {self.budget}, dropout {self.dropout:g}{positions}"
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,13 @@ def _transplanted(model: nn.Module) -> EncoderDecoder:
 
 
 def _build_own(vocabulary: int, plan: Plan) -> Engine:
-    return own.wrap(own.build_model(vocabulary, plan.dropout), plan.muon)
+    return own.wrap(own.build_model(vocabulary, plan.dropout, plan.positions), plan.muon)
 
 
 def _build_plain(vocabulary: int, plan: Plan) -> Engine:
     assert plan.dropout == SIZE.dropout, "the peer's dropout is not tuned"
     assert not plan.muon, "the peer has Adam"
+    assert plan.positions == Plan.positions, "the peer has sinusoids"
     return plain.build(vocabulary, PAD)
 
 

@@ -14,8 +14,17 @@ from saccade.train.parts import Parts
 from saccade.train.precision import kind_of_products
 
 
-def build_model(vocabulary: int, dropout: float = SIZE.dropout) -> EncoderDecoder:
-    stack = StackConfig(layers=SIZE.layers, width=SIZE.width, heads=SIZE.heads, hidden=SIZE.hidden, dropout=dropout)
+def build_model(vocabulary: int, dropout: float = SIZE.dropout, positions: str = "sinusoidal") -> EncoderDecoder:
+    stack = StackConfig.model_validate(
+        {
+            "layers": SIZE.layers,
+            "width": SIZE.width,
+            "heads": SIZE.heads,
+            "hidden": SIZE.hidden,
+            "dropout": dropout,
+            "positions": {"kind": positions},
+        }
+    )
     return build_encoder_decoder(EncoderDecoderConfig(encoder=stack, decoder=stack), vocabulary)
 
 

@@ -1,4 +1,4 @@
-"""The model folder: config.json, model.safetensors, tokenizer.json, and the card README.md.
+"""The model folder: config.json, model.safetensors, tokenizer.json, perhaps words.txt.xz, and the card README.md.
 
 A model folder is data. Loading one runs no code from it, and nothing is believed before it is
 checked: format version, SHA-256 digests, the names and shapes of all tensors.
@@ -6,7 +6,9 @@ checked: format version, SHA-256 digests, the names and shapes of all tensors.
 
 import hashlib
 import json
+import lzma
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +23,8 @@ from saccade.errors import UserError
 
 FORMAT = 1
 LARGEST_JSON = 64 * 2**20
+LARGEST_LIST = 64 * 2**20
+WORDS = "words.txt.xz"
 Storage = Literal["float32", "float16", "int8"]
 
 
@@ -33,14 +37,26 @@ class ModelFolder:
     """Everything config.json says but its own bookkeeping: task, model, search, …"""
     tokenizer: str
     weights: dict[str, Tensor]
+    words: list[str] | None = None
+    """The words a model keeps to when it writes, if it has such a list."""
 
 
-def write_folder(path: Path, config: dict[str, Any], model: nn.Module, tokenizer: str, *, storage: Storage) -> None:
+def write_folder(
+    path: Path,
+    config: dict[str, Any],
+    model: nn.Module,
+    tokenizer: str,
+    *,
+    storage: Storage,
+    words: Sequence[str] | None = None,
+) -> None:
     """Write everything but the card, each file aside first, config.json last: a folder with a config is whole."""
     stored: dict[str, Tensor] = {}
     for name, weight in model.named_parameters():
         stored |= _narrow(name, weight.detach(), storage)
     files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode()}
+    if words is not None:
+        files[WORDS] = lzma.compress("\n".join(words).encode(), preset=9)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     whole = {"format": FORMAT, "storage": storage, **config, "sha256": digests}
     whole["sha256"] = digests | {"config.json": _digest_of(whole)}
@@ -103,7 +119,8 @@ def read_folder(path: Path) -> ModelFolder:
     config = read_config(path)
     digests = config["sha256"]
     contents = {}
-    for name in ("model.safetensors", "tokenizer.json"):
+    listed = [WORDS] if WORDS in digests else []
+    for name in ("model.safetensors", "tokenizer.json", *listed):
         content = _content(path / name, None if name.endswith("safetensors") else LARGEST_JSON)
         if hashlib.sha256(content).hexdigest() != digests.get(name):
             raise UserError(f"{path / name}: damaged: its SHA-256 is not the one in config.json")
@@ -114,7 +131,20 @@ def read_folder(path: Path) -> ModelFolder:
     # A hostile header can ask torch for shapes and types it does not have, each in its own kind of error.
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError, AttributeError) as error:
         raise UserError(f"{path}: cannot be read: {str(error)[:200]}") from None
-    return ModelFolder(path, config, tokenizer, weights)
+    words = _list(path / WORDS, contents[WORDS]) if listed else None
+    return ModelFolder(path, config, tokenizer, weights, words)
+
+
+def _list(file: Path, content: bytes) -> list[str]:
+    """A compressed list of words, one a line; a small file may not grow into a huge one."""
+    try:
+        unpacker = lzma.LZMADecompressor()
+        text = unpacker.decompress(content, max_length=LARGEST_LIST)
+        if not unpacker.eof:
+            raise UserError(f"{file}: more than {LARGEST_LIST:,} bytes when unpacked, or cut off")
+        return text.decode("utf-8").split("\n")
+    except (lzma.LZMAError, UnicodeDecodeError) as error:
+        raise UserError(f"{file}: cannot be read: {error}") from None
 
 
 def fill(model: nn.Module, folder: ModelFolder) -> None:

@@ -9,6 +9,7 @@ import torch
 from saccade.decode.choose import best_tokens
 from saccade.decode.filters import forbid
 from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, length_penalty
+from saccade.decode.lexicon import Guide
 from saccade.models.contract import Decoder, Memory
 from saccade.tokens.marks import END
 
@@ -23,8 +24,10 @@ def beam(
     limits: Sequence[int],
     width: int,
     alpha: float = 0.6,
+    guide: Guide | None = None,
 ) -> list[list[Hypothesis]]:
-    """The best `width` texts of every sentence, best first; sentences that are done leave the batch.
+    """The best `width` texts of every sentence, best first; sentences that are done leave the batch. The `guide` stands
+    behind the prefixes, with `width` rows for each.
 
     The bookkeeping is NumPy's: its arrays are a few numbers each, and cost it a third of what they cost PyTorch.
     """
@@ -39,7 +42,8 @@ def beam(
     while True:
         length += 1
         # Each beam can end in one way only, so 2K candidates always hold K that go on, and no beam has more of them.
-        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, NEVER_WRITTEN), 2 * width)
+        allowed_BV = guide.allowed() if guide else None
+        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, NEVER_WRITTEN), 2 * width, allowed_BV)
         count = tokens_BC.shape[1]
         totals_ME = (sums_MK.reshape(-1, 1) + logprobs_BC.numpy(force=True)).reshape(len(active), -1)
         flat_MC = (-totals_ME).argsort(axis=1, kind="stable")[:, : 2 * width]
@@ -66,6 +70,8 @@ def beam(
         if len(keep) < len(active):
             sums_MK, token_MK, written_MKT, rows_MK = (t[keep] for t in (sums_MK, token_MK, written_MKT, rows_MK))
             active = [active[place] for place in keep]
+        if guide:
+            guide.follow(rows_MK.ravel(), token_MK.ravel())
         state = state.reorder(torch.from_numpy(rows_MK.ravel()).to(state.device))
         logits_BV, state = decoder.step(torch.from_numpy(token_MK.ravel()).to(state.device), state)
     return [sentence.best() for sentence in sentences]

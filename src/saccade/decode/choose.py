@@ -1,15 +1,25 @@
 """The likeliest next tokens, without a log-probability for every other one."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from saccade import native
 
 
-def best_tokens(logits_BV: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Each row's `count` likeliest tokens, likeliest first: natural log-probabilities [B, C] and tokens [B, C]."""
+def best_tokens(logits_BV: Tensor, count: int, allowed_BV: np.ndarray | None = None) -> tuple[Tensor, Tensor]:
+    """Each row's `count` likeliest tokens, likeliest first: natural log-probabilities [B, C] and tokens [B, C].
+
+    Tokens that are not allowed have none, but keep their share of the probability: what remains to be written where
+    little is allowed does not become likely by that.
+    """
     rows, vocabulary = logits_BV.shape
     count = min(count, vocabulary)
+    if allowed_BV is not None:
+        logprobs_BV = logits_BV.log_softmax(dim=1)
+        hidden_BV = torch.from_numpy(~allowed_BV).to(logits_BV.device)
+        best = logprobs_BV.masked_fill_(hidden_BV, -torch.inf).topk(count, dim=1)
+        return best.values, best.indices
     library = native.kernels()
     if library is None or logits_BV.device.type != "cpu" or logits_BV.dtype != torch.float32:
         best_BC, tokens_BC = logits_BV.topk(count, dim=1)

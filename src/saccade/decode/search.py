@@ -8,6 +8,7 @@ from saccade.config import Record
 from saccade.decode.beam import beam
 from saccade.decode.greedy import greedy
 from saccade.decode.hypothesis import Hypothesis
+from saccade.decode.lexicon import Lexicon
 from saccade.decode.sample import Draw, Drawing
 from saccade.models.contract import Decoder, Memory
 
@@ -41,13 +42,21 @@ def search(
     prefixes: Sequence[Sequence[int]],
     limits: Sequence[int],
     numbers: list[int],
+    lexicon: Lexicon | None = None,
+    sources: Sequence[str] = (),
 ) -> list[list[Hypothesis]]:
-    """The texts found for every row of the memory, best first; `numbers` are the rows' places in the whole input."""
+    """The texts found for every row of the memory, best first; `numbers` are the rows' places in the whole input.
+
+    With a lexicon, no words are written but its own and those of the `sources`; what is drawn at random is free.
+    """
+    guide = lexicon.guide(sources, prefixes, config.beam) if lexicon and config.temperature is None else None
     if config.temperature is not None:
         draw = Draw(Drawing(temperature=config.temperature, seed=config.seed), numbers, prefixes)
         texts = greedy(decoder, memory, prefixes=prefixes, limits=limits, alpha=config.alpha, choose=draw)
     elif config.beam == 1:
-        texts = greedy(decoder, memory, prefixes=prefixes, limits=limits, alpha=config.alpha)
+        texts = greedy(decoder, memory, prefixes=prefixes, limits=limits, alpha=config.alpha, guide=guide)
     else:
-        return beam(decoder, memory, prefixes=prefixes, limits=limits, width=config.beam, alpha=config.alpha)
+        return beam(
+            decoder, memory, prefixes=prefixes, limits=limits, width=config.beam, alpha=config.alpha, guide=guide
+        )
     return [[text] for text in texts]

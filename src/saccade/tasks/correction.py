@@ -1,5 +1,6 @@
 """Spelling correction: sentences, misspelt by a program as people misspell, in; a model that mends them out."""
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -9,7 +10,7 @@ from pydantic import Field
 
 from saccade.data.documents import TextFile, read_documents
 from saccade.data.misspell import read_misspellings
-from saccade.data.noise import Noise, NoiseConfig, find_names
+from saccade.data.noise import Noise, NoiseConfig, find_names, find_words, plainly
 from saccade.data.text import Pair, find, read_pairs
 from saccade.decode.pack import How
 from saccade.errors import UserError, WrongUse
@@ -48,6 +49,8 @@ class CorrectionRecipe(SequenceRecipe):
     data: SpellingData
     caution: float = Field(1.0, gt=0, le=1)
     """A word is changed only if the model gives less than this probability to leaving it as it is."""
+    known: int = Field(0, ge=0)
+    """A word is changed only into one that the training sentences have at least so often; 0: into any."""
 
 
 class CorrectionTask(SequenceTask):
@@ -82,6 +85,15 @@ class CorrectionTask(SequenceTask):
         noise = _noise(recipe.data, folders, read_documents(recipe.data.train, folders))
         chosen = np.random.default_rng(0).permutation(len(sentences))[: recipe.data.most_valid]
         return [(noise(sentences[place], np.random.default_rng([0, int(place)])), sentences[place]) for place in chosen]
+
+    def words(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[str] | None:
+        if not recipe.known:
+            return None
+        sentences = read_documents(recipe.data.train, folders)
+        met = Counter(
+            plainly(sentence[start:stop]) for sentence in sentences for start, stop, _ in find_words(sentence)
+        )
+        return sorted(word for word, count in met.items() if count >= recipe.known)
 
     def settings(self, recipe: CorrectionRecipe) -> dict[str, Any]:
         return {"caution": recipe.caution}

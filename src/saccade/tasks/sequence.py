@@ -15,6 +15,7 @@ from saccade.data.batches import Ragged, SequencePairs, in_order
 from saccade.data.prepared import keep, kept
 from saccade.data.sampler import Sampler
 from saccade.data.text import Pair
+from saccade.decode.lexicon import Lexicon
 from saccade.decode.pack import How
 from saccade.decode.search import SearchConfig
 from saccade.errors import UserError
@@ -78,6 +79,10 @@ class SequenceTask(ABC):
         """What config.json says beside model, search and data."""
         return {}
 
+    def words(self, recipe: Any, folders: Sequence[Path]) -> list[str] | None:
+        """The words its models keep to when they write; None: any."""
+        return None
+
     def prepare(self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool) -> tuple[Work, list[str]]:
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None
@@ -126,7 +131,10 @@ class SequenceTask(ABC):
             "layer": recipe.layer or max(1, (recipe.model.decoder.looks + 1) // 2),
         }
         test = folders if self.has_test(recipe) else None
-        return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=test, report=report)
+        words = self.words(recipe, folders)
+        return store(
+            self, recipe, settings, work, outcome, out, storage=recipe.storage, test=test, report=report, words=words
+        )
 
     def load(self, folder: ModelFolder, how: How | None = None) -> Translator:
         where = str(folder.path / "config.json")
@@ -139,7 +147,9 @@ class SequenceTask(ABC):
         layer = folder.config.get("layer", 1)
         if not isinstance(layer, int) or not 1 <= layer <= max(1, config.decoder.looks):
             raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {config.decoder.looks}")
-        return self.pipeline(model, vocabulary, settings, layer=layer, how=how)
+        pipeline = self.pipeline(model, vocabulary, settings, layer=layer, how=how)
+        pipeline.lexicon = Lexicon(folder.words, vocabulary) if folder.words is not None else None
+        return pipeline
 
     @abstractmethod
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[Any, list[str]]:

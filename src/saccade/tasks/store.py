@@ -23,12 +23,14 @@ def store(
     storage: Storage,
     test: Sequence[Path] | None,
     report: Report,
+    words: Sequence[str] | None = None,
 ) -> list[Score]:
     """`settings` go into config.json beside the task's and the model's name. Scores are of the stored weights, rounding
-    included; `test` are the folders the test part is looked for in, None where there is none."""
+    included; `test` are the folders the test part is looked for in, None where there is none; `words` those that the
+    model keeps to."""
     config = {"task": task.name, "name": recipe.name, **settings}
     tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
-    write_folder(out, config, work.model, tokenizer, storage=storage)
+    write_folder(out, config, work.model, tokenizer, storage=storage, words=words)
     scores: list[Score] = []
     if test is not None:
         folder = read_folder(out)

@@ -11,6 +11,7 @@ import torch
 from saccade.data.batches import in_order, pad_sources
 from saccade.decode.engine import engine
 from saccade.decode.hypothesis import Hypothesis
+from saccade.decode.lexicon import Lexicon
 from saccade.decode.measure import fastest
 from saccade.decode.pack import How
 from saccade.decode.parallel import side_by_side
@@ -65,6 +66,8 @@ class Translator(Asked[Translation]):
     """Tokens beyond which a text is no sentence, and is refused."""
     batch_tokens = 2048
     """Padded source tokens of all beams decoded at once."""
+    lexicon: Lexicon | None = None
+    """The words it may write beside those of its source; None: any."""
 
     def __init__(
         self,
@@ -137,6 +140,8 @@ class Translator(Asked[Translation]):
                 prefixes=[forced] * len(sources),
                 limits=[config.limit(len(source)) for source in sources],
                 numbers=places,
+                lexicon=self.lexicon,
+                sources=[self.vocabulary.decode(source) for source in sources] if self.lexicon else [],
             )
 
     def look(self, translation: Translation) -> TextLooks:

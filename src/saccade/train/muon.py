@@ -14,6 +14,7 @@ from torch import Tensor, nn, optim
 
 from saccade.nn.stacked import Stacked
 from saccade.train.depth import BLOCK
+from saccade.train.parts import threads
 
 ROUNDS = 5
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
@@ -54,6 +55,7 @@ class Muon(optim.AdamW):
     def __init__(self, groups: list[dict[str, Any]], *, kind: torch.dtype = torch.float32, **settings: Any) -> None:
         """`kind`: of the numbers in its matrix products."""
         self.kind = kind
+        self.threads = torch.get_num_threads()
         super().__init__(groups, **settings)
 
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -63,9 +65,10 @@ class Muon(optim.AdamW):
             super().step(closure)
         finally:
             self.param_groups = groups
-        for group in groups:
-            if "momentum" in group:
-                self._move(group)
+        with threads(self.threads):  # its products are worth all of them
+            for group in groups:
+                if "momentum" in group:
+                    self._move(group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """AdamW's own would look for its moments in every weight's state, to read those of old versions."""

@@ -6,6 +6,7 @@ some hundreds of times a step; two cores that take half of the sentences each me
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,17 @@ PARTS_AT_MOST = 4
 """Each part has gradients of its own, as large as the model; more cores than this share a part."""
 
 Gradients = tuple[Tensor | None, ...]
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """PyTorch's operators use so many threads in here."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Parts:
@@ -49,10 +61,8 @@ class Parts:
         seeds = torch.randint(2**62, (len(batches),)).tolist()
         side_by_side = min(self.most, len(batches))
         work = self._work(count, max(1, self.threads // side_by_side))
-        try:
+        with threads(1):  # and afterwards as many as before, again for MKL, whose number is one for all
             yield from map(self._add, self.pool.map(work, batches, seeds))
-        finally:
-            torch.set_num_threads(self.threads)  # again for MKL, whose number is one for all
 
     def _work(self, count: int, threads: int) -> Callable[[Any, int], tuple[dict[str, float], Gradients]]:
         def work(batch: Any, seed: int) -> tuple[dict[str, float], Gradients]:
