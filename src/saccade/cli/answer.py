@@ -12,6 +12,7 @@ from cyclopts import Parameter
 
 from saccade.cli.progress import Bar, progress_bar
 from saccade.cli.reading import EMPTIED, KEPT, Line, Lines, checked, on_one_line, standard_input
+from saccade.cli.start import starting
 from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS, TaskRow
 
@@ -195,14 +196,18 @@ def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow
             sys.stdout.reconfigure(newline="", errors="surrogateescape")
         lines = Lines(standard_input(), task.longest_text, KEPT if keeps else EMPTIED)
 
-    request, how = options.request(), options.how
-    from saccade.tasks.load import load
+    with starting():
+        request, how = options.request(), options.how
+        from saccade.tasks.load import load
 
-    if row is not None and (found := _row_of(model)) != row:
-        raise WrongUse(f"{model} is a model for {found.name}: saccade {found.verb} --model {model}")
-    pipeline = load(model, how)
+        if row is not None and (found := _row_of(model)) != row:
+            raise WrongUse(f"{model} is a model for {found.name}: saccade {found.verb} --model {model}")
+        pipeline = load(model, how)
     if lines is None:
         return sum(_show(pipeline, given, request, options, keeps=keeps, first=0)) and 1
+    from saccade.train.allocator import keep_memory
+
+    keep_memory()  # batch after batch asks for the same large blocks
     # A file is all there: nothing is gained by answering its first lines alone.
     failed, number, size = 0, 0, lines.size
     chunk = FIRST_CHUNK if size is None else LARGEST_CHUNK

@@ -115,6 +115,21 @@ void pack_weights(const float *weights, int outputs, int inputs, int bits, void 
     }
 }
 
+/* Written as vectors, because the compiler, which must mind NaN, takes such a loop one number at a time. */
+static float largest_size(const float *x, int count) {
+    __m256 sign = _mm256_set1_ps(-0.0f), most = _mm256_setzero_ps(), other = most;
+    int i = 0;
+    for (; i + 16 <= count; i += 16) {
+        most = _mm256_max_ps(most, _mm256_andnot_ps(sign, _mm256_loadu_ps(x + i)));
+        other = _mm256_max_ps(other, _mm256_andnot_ps(sign, _mm256_loadu_ps(x + i + 8)));
+    }
+    float lanes[8], result = 0;
+    _mm256_storeu_ps(lanes, _mm256_max_ps(most, other));
+    for (int l = 0; l < 8; l++) result = lanes[l] > result ? lanes[l] : result;
+    for (; i < count; i++) result = fabsf(x[i]) > result ? fabsf(x[i]) : result;
+    return result;
+}
+
 INLINE __m256i sixteen_rounded(const float *x, __m256 factor) {
     __m256i low = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x), factor));
     __m256i high = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8), factor));
@@ -124,8 +139,7 @@ INLINE __m256i sixteen_rounded(const float *x, __m256 factor) {
 static void round_row(const float *x, int count, const Rounded *rounded, int row) {
     int bytes = in_bytes(rounded->bits), largest = bytes ? 127 : 4095, sum = 0;
     char *values = rounded->values + row * rounded->stride;
-    float most = 0;
-    for (int i = 0; i < count; i++) { float size = fabsf(x[i]); most = size > most ? size : most; }
+    float most = largest_size(x, count);
     rounded->scales[row] = most / largest;
     float inverse = most > 0 ? largest / most : 0;
     __m256 factor = _mm256_set1_ps(inverse);
@@ -351,6 +365,33 @@ INLINE float exponential(float x) {
     p = p * r * r + r + 1;
     union { int32_t i; float f; } power = {.i = ((int32_t)n + 127) << 23};
     return p * power.f;
+}
+
+/* The sum of e^(x - most): the same eight at a time. */
+static float sum_of_powers(const float *x, int count, float most) {
+    __m256 sum = _mm256_setzero_ps();
+    int i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m256 y = _mm256_max_ps(_mm256_sub_ps(_mm256_loadu_ps(x + i), _mm256_set1_ps(most)), _mm256_set1_ps(-87.0f));
+        __m256 n = _mm256_round_ps(_mm256_mul_ps(y, _mm256_set1_ps(1.44269504f)),
+                                   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+        __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), y);
+        r = _mm256_fmadd_ps(n, _mm256_set1_ps(2.12194440e-4f), r);
+        __m256 p = _mm256_set1_ps(1.9875691500e-4f);
+        p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.3981999507e-3f));
+        p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(8.3334519073e-3f));
+        p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(4.1665795894e-2f));
+        p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.6666665459e-1f));
+        p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.0000001201e-1f));
+        p = _mm256_fmadd_ps(_mm256_mul_ps(p, r), r, _mm256_add_ps(r, _mm256_set1_ps(1)));
+        __m256i power = _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+        sum = _mm256_fmadd_ps(p, _mm256_castsi256_ps(power), sum);
+    }
+    float lanes[8], total = 0;
+    _mm256_storeu_ps(lanes, sum);
+    for (int l = 0; l < 8; l++) total += lanes[l];
+    for (; i < count; i++) total += exponential(x[i] - most);
+    return total;
 }
 
 /* What a query looks at: keys in some order, values `to_value` floats after their keys. */
@@ -677,23 +718,20 @@ void choose_best(const float *logits, int rows, int vocabulary, int best, float 
         int64_t *tokens = chosen + (int64_t)r * best;
         int found = 0;
         /* Sorted insertion: after the first few, hardly any token passes the least of the best. */
-        for (int block = 0; block < vocabulary; block += 32) {
-            int end = block + 32 < vocabulary ? block + 32 : vocabulary;
-            if (found == best) {
-                float most = row[block];
-                for (int v = block + 1; v < end; v++) most = row[v] > most ? row[v] : most;
-                if (most <= values[best - 1]) continue;
-            }
-            for (int v = block; v < end; v++) {
+        for (int block = 0; block < vocabulary; block += 8) {
+            unsigned higher = vocabulary - block < 8 ? (1u << (vocabulary - block)) - 1 : 255;
+            if (found == best && higher == 255)
+                higher = _mm256_movemask_ps(
+                    _mm256_cmp_ps(_mm256_loadu_ps(row + block), _mm256_set1_ps(values[best - 1]), _CMP_GT_OQ));
+            for (; higher; higher &= higher - 1) {
+                int v = block + __builtin_ctz(higher);
                 if (found == best && row[v] <= values[best - 1]) continue;
                 int at = found < best ? found++ : best - 1;
                 for (; at > 0 && values[at - 1] < row[v]; at--) values[at] = values[at - 1], tokens[at] = tokens[at - 1];
                 values[at] = row[v], tokens[at] = v;
             }
         }
-        float total = 0, most = values[0];
-        for (int v = 0; v < vocabulary; v++) total += exponential(row[v] - most);
-        float shift = most + logf(total);
+        float most = values[0], shift = most + logf(sum_of_powers(row, vocabulary, most));
         for (int k = 0; k < best; k++) values[k] -= shift;
     }
 }
