@@ -24,7 +24,7 @@ def may_write(vocabulary: Vocabulary, text: str, source: str = "", words: list[s
     """Whether every token of a text, and the end behind it, is allowed."""
     guide = Lexicon(words, vocabulary).guide([source], [[]], 1)
     for token in [*vocabulary.encode([text])[0], END]:
-        if not guide.allowed()[0, token]:
+        if guide.gains()[0, token] != 0:
             return False
         guide.follow(np.array([0]), np.array([token]))
     return True
@@ -73,20 +73,38 @@ def test_a_typed_word_is_no_beginning_of_another(vocabulary: Vocabulary) -> None
 def test_rows_are_followed_apart_and_may_change_places(vocabulary: Vocabulary) -> None:
     guide = Lexicon(WORDS, vocabulary).guide(["zyx", ""], [[], []], 2)
     z, y, c = (vocabulary.encode([letter], continues=True)[0][0] for letter in "zyc")
-    assert guide.allowed()[:, z].tolist() == [True, True, False, False]
+    assert (guide.gains()[:, z] == 0).tolist() == [True, True, False, False]
     guide.follow(np.array([1, 0, 3, 2]), np.array([z, c, c, c]))
-    assert guide.allowed()[:, y].tolist() == [True, False, False, False]
+    assert (guide.gains()[:, y] == 0).tolist() == [True, False, False, False]
     guide.follow(np.array([0, 0]), np.array([y, y]))
-    assert guide.allowed()[:, z].tolist() == [False, False]
+    assert (guide.gains()[:, z] == 0).tolist() == [False, False]
 
 
 def test_a_prefix_that_is_no_word_sets_free_until_the_next_word(vocabulary: Vocabulary) -> None:
     short, longer = vocabulary.encode(["q", "cat qq"])
     guide = Lexicon(WORDS, vocabulary).guide(["", ""], [short, longer], 1)
     (q,), (space,) = vocabulary.encode(["q", " "], continues=True)
-    assert guide.allowed()[:, q].all()
+    assert (guide.gains()[:, q] == 0).all()
     guide.follow(np.arange(2), np.array([space, space]))
-    assert not guide.allowed()[:, q].any()
+    assert np.isneginf(guide.gains()[:, q]).all()
+
+
+def test_a_strange_word_has_its_price_where_it_ends(vocabulary: Vocabulary) -> None:
+    lexicon = Lexicon(WORDS, vocabulary, price=3.0)
+
+    def price_of(text: str) -> float:
+        guide = lexicon.guide([text], [[]], 1)
+        total = 0.0
+        for token in [*vocabulary.encode([text])[0], END]:
+            total -= float(guide.gains()[0, token])
+            guide.follow(np.array([0]), np.array([token]))
+        return total
+
+    assert price_of("the zyx") == 6.0  # neither is on this list
+    assert price_of("cat Zyx a 1b 'dog' Cats") == 0.0  # names, letters and known words
+    assert price_of("Zyx cat") == 3.0  # a capital says nothing where a text begins
+    assert price_of("zyx, zyx") == 6.0
+    assert price_of("été") == 0.0
 
 
 @pytest.mark.parametrize("beam", [1, 4])

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.misspell import Misspelling, held_out, read_misspellings
-from saccade.data.noise import Noise, NoiseConfig, find_names, find_words
+from saccade.data.misspell import Misspelling, distance, held_out, read_misspellings
+from saccade.data.noise import Noise, NoiseConfig, confusions, count_words, find_names, find_words
 from saccade.data.text import read_pairs
 
 SPELLING_TEST = "94905d966b69c9f93475f5db501bf2950d8e8c7ea75149190c73a316408d2099"
@@ -107,6 +107,40 @@ def test_known_misspellings_are_written_as_often_as_asked() -> None:
 
 def test_a_real_word_may_come_out() -> None:
     assert "form" in noisy(NOISE, "from")
+
+
+COUNTS = count_words(["from form to too two on of or it is in, a I the then them", "from of of of"])
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_words_one_slip_apart_are_confused_if_they_are_of_the_right_part(held: bool) -> None:
+    found = {right: set(choices.strings) for right, choices in confusions(COUNTS, held=held).items()}
+    expected = {
+        right: {wrong for wrong in COUNTS if wrong not in ("a", "i") and distance(right, wrong) == 1}
+        for right in COUNTS
+        if len(right) > 1
+    }
+    parts = {right: {wrong for wrong in wrongs if held_out(wrong) == held} for right, wrongs in expected.items()}
+    assert found == {right: wrongs for right, wrongs in parts.items() if wrongs}
+
+
+def test_a_word_becomes_another_as_often_as_asked() -> None:
+    config = HEAVY.model_copy(update={"confused": 0.5})
+    making = Noise.of(config, MISSPELLINGS, words=COUNTS)
+    written = [making.misspell("From", np.random.default_rng([1, n])) for n in range(300)]
+    assert set(written) >= {"Form"}
+    # The list has "form" too, which half of the rest is.
+    assert 0.4 < sum(word == "Form" for word in written) / 300 < 0.95
+    assert all(not held_out(word) for word in written)
+
+
+def test_slips_may_follow_slips() -> None:
+    far = []
+    for again in (0.0, 0.7):
+        making = Noise.of(HEAVY.model_copy(update={"again": again}), MISSPELLINGS)
+        written = [making.misspell("wonderful", np.random.default_rng([2, n])) for n in range(200)]
+        far.append(sum(distance("wonderful", word) for word in written) / 200)
+    assert far[1] > far[0] + 0.5
 
 
 def test_sentences_are_clean_lightly_and_heavily_misspelt() -> None:

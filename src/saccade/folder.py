@@ -142,7 +142,7 @@ def _list(file: Path, content: bytes) -> list[str]:
         text = unpacker.decompress(content, max_length=LARGEST_LIST)
         if not unpacker.eof:
             raise UserError(f"{file}: more than {LARGEST_LIST:,} bytes when unpacked, or cut off")
-        return text.decode("utf-8").split("\n")
+        return text.decode("utf-8").splitlines()
     except (lzma.LZMAError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
 

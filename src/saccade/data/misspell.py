@@ -288,10 +288,11 @@ class Slips:
         """A misspelling of a word in lower case; now and then the word itself."""
         sums = self.counts[min(len(word), LONGEST_WORD)]
         for _ in range(1 + bisect(sums, random.random() * sums[-1], hi=len(sums) - 1)):
-            word = self._slip(word, random)
+            word = self.slip(word, random)
         return word
 
-    def _slip(self, word: str, random: np.random.Generator) -> str:
+    def slip(self, word: str, random: np.random.Generator) -> str:
+        """One slip more in a word."""
         sites = [(self.table[key], start, stop) for key, start, stop in _strings(word) if key in self.table]
         if not sites or random.random() < KEYBOARD:
             return _hit_neighbour(word, random)

@@ -3,14 +3,14 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from saccade.config import Record
-from saccade.data.misspell import Choices, Misspelling, Slips, held_out
+from saccade.data.misspell import Choices, Misspelling, Slips, distance, held_out
 
 TRIES = 60
 """Slips drawn until one is of the right part: with four fifths or one fifth of them wrong, so many always suffice."""
@@ -38,6 +38,10 @@ class NoiseConfig(Record):
     """In the others, words are misspelt with a probability drawn for each sentence, evenly from 0 to this."""
     listed: float = Field(0.5, ge=0, le=1)
     """A word with known misspellings gets one of these with this probability, otherwise a slip, as other words do."""
+    again: float = Field(0.0, ge=0, lt=1)
+    """Probability that a slip is followed by one more, and that by yet another."""
+    confused: float = Field(0.0, ge=0, le=1)
+    """A word that is one slip away from others of the training sentences becomes one of these with this probability."""
     names: float = Field(0.02, ge=0, le=1)
     """Names and words in capitals are misspelt so many times as often as other words; what holds digits, addresses and
     code never is."""
@@ -68,6 +72,8 @@ class Noise:
     """Whether it writes the misspellings that are held out, and these only, or never one of them."""
     names: frozenset[str] = frozenset()
     """Words in lower case that are names where they have a capital, even at the beginning of a sentence."""
+    alike: Mapping[str, Choices] = field(default_factory=dict)
+    """Words, and what other words a slip makes of them."""
 
     @classmethod
     def of(
@@ -77,14 +83,17 @@ class Noise:
         *,
         held: bool = False,
         names: Iterable[str] = (),
+        words: Mapping[str, int] | None = None,
     ) -> "Noise":
-        """Knows, and learns its slips from, those misspellings that are held out, or those that are not."""
+        """Knows, and learns its slips from, those misspellings that are held out, or those that are not; `words` says
+        how often each word occurs."""
         part = [misspelling for misspelling in misspellings if held_out(misspelling.wrong) == held]
         weights: dict[str, dict[str, float]] = {}
         for wrong, right, weight in part:
             weights.setdefault(right, {})[wrong] = weight
         known = {right: Choices.of(wrongs) for right, wrongs in weights.items()}
-        return cls(config, known, Slips.learn(part), held, frozenset(names))
+        alike = confusions(words, held=held) if words and config.confused else {}
+        return cls(config, known, Slips.learn(part), held, frozenset(names), alike)
 
     def __call__(self, sentence: str, random: np.random.Generator) -> str:
         clean, share = random.random(2)
@@ -118,11 +127,16 @@ class Noise:
     def misspell(self, word: str, random: np.random.Generator) -> str:
         """A word, misspelt in its own case; as it is, if nothing was found that is of the right part."""
         right = plainly(word)
+        alike = self.alike.get(right)
+        if alike is not None and random.random() < self.config.confused:
+            return like(word, alike.draw(random))
         known = self.known.get(right)
         if known is not None and random.random() < self.config.listed:
             return like(word, known.draw(random))
         for _ in range(TRIES):
             wrong = self.slips.draw(right, random)
+            while self.config.again and random.random() < self.config.again:
+                wrong = self.slips.slip(wrong, random)
             if wrong != right and len(wrong.strip("'")) > 1 and held_out(wrong) == self.held:
                 return like(word, wrong)
         return word
@@ -153,6 +167,31 @@ def find_names(sentences: Iterable[str]) -> frozenset[str]:
             elif not opens and word[:2] not in _I:
                 capital[plainly(word)] += 1
     return frozenset(word for word, count in capital.items() if count > 0)
+
+
+def count_words(sentences: Iterable[str]) -> Counter[str]:
+    """How often each word occurs, as the lists have it."""
+    return Counter(plainly(sentence[word.start : word.stop]) for sentence in sentences for word in find_words(sentence))
+
+
+def confusions(counts: Mapping[str, int], *, held: bool = False) -> dict[str, Choices]:
+    """For every word the others that one slip makes of it, frequent ones more often; all of the held-out part, or none.
+
+    Two words are one slip apart only if they are the same, or become so, when a letter is taken out of one or of both.
+    """
+    less: dict[str, list[str]] = {}
+    for word in counts:
+        if len(word) > 1:
+            for rest in {word, *(word[:place] + word[place + 1 :] for place in range(len(word)))}:
+                less.setdefault(rest, []).append(word)
+    found: dict[str, dict[str, float]] = {}
+    for group in less.values():
+        for wrong in group:
+            if held_out(wrong) == held:
+                for right in group:
+                    if right != wrong and wrong not in found.get(right, {}) and distance(right, wrong) == 1:
+                        found.setdefault(right, {})[wrong] = counts[wrong] ** 0.5
+    return {right: Choices.of(wrongs) for right, wrongs in found.items()}
 
 
 def plainly(word: str) -> str:

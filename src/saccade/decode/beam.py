@@ -42,8 +42,8 @@ def beam(
     while True:
         length += 1
         # Each beam can end in one way only, so 2K candidates always hold K that go on, and no beam has more of them.
-        allowed_BV = guide.allowed() if guide else None
-        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, NEVER_WRITTEN), 2 * width, allowed_BV)
+        gains_BV = guide.gains() if guide else None
+        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, NEVER_WRITTEN), 2 * width, gains_BV)
         count = tokens_BC.shape[1]
         totals_ME = (sums_MK.reshape(-1, 1) + logprobs_BC.numpy(force=True)).reshape(len(active), -1)
         flat_MC = (-totals_ME).argsort(axis=1, kind="stable")[:, : 2 * width]

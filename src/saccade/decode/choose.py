@@ -7,18 +7,16 @@ from torch import Tensor
 from saccade import native
 
 
-def best_tokens(logits_BV: Tensor, count: int, allowed_BV: np.ndarray | None = None) -> tuple[Tensor, Tensor]:
+def best_tokens(logits_BV: Tensor, count: int, gains_BV: np.ndarray | None = None) -> tuple[Tensor, Tensor]:
     """Each row's `count` likeliest tokens, likeliest first: natural log-probabilities [B, C] and tokens [B, C].
 
-    Tokens that are not allowed have none, but keep their share of the probability: what remains to be written where
-    little is allowed does not become likely by that.
+    Gains are added to the log-probabilities, which then no longer sum up to one: what may be written where little is
+    allowed does not become likely by that.
     """
     rows, vocabulary = logits_BV.shape
     count = min(count, vocabulary)
-    if allowed_BV is not None:
-        logprobs_BV = logits_BV.log_softmax(dim=1)
-        hidden_BV = torch.from_numpy(~allowed_BV).to(logits_BV.device)
-        best = logprobs_BV.masked_fill_(hidden_BV, -torch.inf).topk(count, dim=1)
+    if gains_BV is not None:
+        best = (logits_BV.log_softmax(dim=1) + torch.from_numpy(gains_BV).to(logits_BV.device)).topk(count, dim=1)
         return best.values, best.indices
     library = native.kernels()
     if library is None or logits_BV.device.type != "cpu" or logits_BV.dtype != torch.float32:

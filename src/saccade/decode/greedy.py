@@ -18,8 +18,8 @@ Choose = Callable[[Tensor, list[int]], tuple[Tensor, Tensor]]
 """Logits [B, V] of the next token, and which input each row belongs to -> log-probabilities [B] and tokens [B]."""
 
 
-def likeliest(logits_BV: Tensor, _: list[int], allowed_BV: np.ndarray | None = None) -> tuple[Tensor, Tensor]:
-    logprobs_B1, tokens_B1 = best_tokens(logits_BV, 1, allowed_BV)
+def likeliest(logits_BV: Tensor, _: list[int], gains_BV: np.ndarray | None = None) -> tuple[Tensor, Tensor]:
+    logprobs_B1, tokens_B1 = best_tokens(logits_BV, 1, gains_BV)
     return logprobs_B1[:, 0], tokens_B1[:, 0]
 
 
@@ -48,7 +48,7 @@ def greedy(
     active = list(range(len(texts)))
     while True:
         logits_BV = forbid(logits_BV, NEVER_WRITTEN)
-        logprobs_B, tokens_B = likeliest(logits_BV, active, guide.allowed()) if guide else choose(logits_BV, active)
+        logprobs_B, tokens_B = likeliest(logits_BV, active, guide.gains()) if guide else choose(logits_BV, active)
         going = []
         for row, (token, logprob) in enumerate(zip(tokens_B.tolist(), logprobs_B.tolist(), strict=True)):
             text = texts[active[row]]

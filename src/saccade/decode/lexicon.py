@@ -2,7 +2,7 @@
 
 The letters under way are followed through a trie of the list and one of the text; case does not matter. What is no
 letter ends a word, and may stand only where a word is whole. So nobody writes a word that does not exist, and every
-word can be left as it was typed.
+word can be left as it was typed; but one that is not on the list, and no name, has its price.
 """
 
 import re
@@ -17,7 +17,7 @@ APOSTROPHE, OTHER, BREAK = 26, 27, 28
 KINDS = 29
 DEAD, FREE = 0, 1
 """Nodes of every trie: where no word goes, and a word with a letter that is not ASCII, which is not followed."""
-WORD = re.compile(r"(?:[a-z']|[^\x00-\x7f])+")
+WORD = re.compile(r"(?:[A-Za-z']|[^\x00-\x7f])+")
 
 
 class Trie:
@@ -30,21 +30,23 @@ class Trie:
         self.roots: list[int] = []
         self.whole: set[int] = set()
 
-    def grow(self, words: Iterable[str]) -> int:
-        """A root with these words, in lower case, below it."""
-        root = self._node()
-        self.roots.append(root)
-        for word in words:
-            node = root
-            for letter in word:
-                kind = kind_of(letter)
-                if kind == OTHER:
-                    self.ways[node * KINDS + OTHER] = node = FREE
-                    break
-                key = node * KINDS + kind
-                node = self.ways.get(key) or self.ways.setdefault(key, self._node())
-            self.whole.add(node)
-        return root
+    def root(self) -> int:
+        """A new list."""
+        self.roots.append(self._node())
+        return self.roots[-1]
+
+    def add(self, root: int, word: str) -> int:
+        """Put a word, in lower case, on a list; the node where it ends."""
+        node = root
+        for letter in word:
+            kind = kind_of(letter)
+            if kind == OTHER:
+                self.ways[node * KINDS + OTHER] = node = FREE
+                break
+            key = node * KINDS + kind
+            node = self.ways.get(key) or self.ways.setdefault(key, self._node())
+        self.whole.add(node)
+        return node
 
     def table(self) -> np.ndarray:
         """[nodes, KINDS]: the node behind each node and kind, or DEAD. Behind a BREAK stands any other: it only says
@@ -78,13 +80,23 @@ def kind_of(letter: str) -> int:
 class Lexicon:
     """A list of words, for tokens that are bytes or characters."""
 
-    def __init__(self, words: Iterable[str], vocabulary: Vocabulary) -> None:
+    def __init__(self, words: Iterable[str], vocabulary: Vocabulary, price: float = 0.0) -> None:
+        """`price`: what a typed word that is not on the list costs when it is left, in natural logarithms."""
+        self.words = frozenset(words)
+        self.price = price
         trie = Trie()
-        self.root = trie.grow(words)
+        self.root = trie.root()
+        for word in self.words:
+            trie.add(self.root, word)
         self.table = trie.table()
         # Marks and bytes that are no text of their own are spelt by a sign that is not ASCII.
         pieces = vocabulary.pieces(range(len(vocabulary)))
         self.kinds_V = np.array([kind_of(piece.lower()) if len(piece) == 1 else BREAK for piece in pieces])
+
+    def knows(self, word: str, *, opens: bool) -> bool:
+        """Whether a typed word may be left without a price: a word of the list, a single letter, or a name. A capital
+        says nothing where a text `opens`."""
+        return word.lower() in self.words or len(word) == 1 or (not opens and not word[0].islower())
 
     def guide(self, texts: Sequence[str], prefixes: Sequence[Sequence[int]], rows: int) -> "Guide":
         """Follows the answers to these texts from their prefixes on, `rows` of each side by side."""
@@ -101,16 +113,27 @@ class Guide:
 
     def __init__(self, lexicon: Lexicon, texts: Sequence[str], rows: int) -> None:
         typed = Trie()
-        roots = [typed.grow(WORD.findall(text.lower())) for text in texts]
+        strange: set[int] = set()
+        for text in texts:
+            root = typed.root()
+            for found in WORD.finditer(text):
+                node = typed.add(root, found[0].lower())
+                if not lexicon.knows(found[0].strip("'") or "'", opens=found.start() == 0):
+                    strange.add(node)
         self.lexicon, self.typed = lexicon, typed.table()
-        self.typed_roots_B = np.repeat(np.array(roots), rows)
+        self.strange = np.zeros(len(self.typed), dtype=bool)
+        self.strange[list(strange - {FREE})] = True
+        self.typed_roots_B = np.repeat(np.array(typed.roots), rows)
         self.typed_B, self.known_B = self.typed_roots_B, np.full(len(texts) * rows, lexicon.root)
 
-    def allowed(self) -> np.ndarray:
-        """[B, V]: the tokens each row may go on with."""
-        possible_BK = (self.lexicon.table[self.known_B] | self.typed[self.typed_B]) != DEAD
-        allowed_BV: np.ndarray = possible_BK[:, self.lexicon.kinds_V]
-        return allowed_BV
+    def gains(self) -> np.ndarray:
+        """[B, V]: what is added to the log-probability of each token each row may go on with: nothing, the price of a
+        strange word that ends, or minus infinity where the row may not go on so."""
+        known_BK = self.lexicon.table[self.known_B] != DEAD
+        gains_BK = np.where(known_BK | (self.typed[self.typed_B] != DEAD), np.float32(0), np.float32(-np.inf))
+        gains_BK[self.strange[self.typed_B] & ~known_BK[:, BREAK], BREAK] -= self.lexicon.price
+        gains_BV: np.ndarray = gains_BK[:, self.lexicon.kinds_V]
+        return gains_BV
 
     def follow(self, rows_B: np.ndarray, tokens_B: np.ndarray, going_B: np.ndarray | None = None) -> None:
         """Row i goes on from row rows_B[i] with tokens_B[i]; those that are not `going_B` stay where they are."""

@@ -1,6 +1,5 @@
 """Spelling correction: sentences, misspelt by a program as people misspell, in; a model that mends them out."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -10,8 +9,9 @@ from pydantic import Field
 
 from saccade.data.documents import TextFile, read_documents
 from saccade.data.misspell import read_misspellings
-from saccade.data.noise import Noise, NoiseConfig, find_names, find_words, plainly
+from saccade.data.noise import Noise, NoiseConfig, count_words, find_names
 from saccade.data.text import Pair, find, read_pairs
+from saccade.decode.lexicon import Lexicon
 from saccade.decode.pack import How
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score
@@ -21,6 +21,8 @@ from saccade.tasks.contract import Recipe, Report, Request, unreported
 from saccade.tasks.corrector import Corrector
 from saccade.tasks.edits import apply, edits
 from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered
+
+MOST_PRICE = 100.0
 
 
 class SpellingData(SequenceData):
@@ -51,6 +53,8 @@ class CorrectionRecipe(SequenceRecipe):
     """A word is changed only if the model gives less than this probability to leaving it as it is."""
     known: int = Field(0, ge=0)
     """A word is changed only into one that the training sentences have at least so often; 0: into any."""
+    price: float = Field(0.0, ge=0, le=MOST_PRICE)
+    """With `known`: what it costs, in natural logarithms, to leave a word that they do not have and that is no name."""
 
 
 class CorrectionTask(SequenceTask):
@@ -89,22 +93,24 @@ class CorrectionTask(SequenceTask):
     def words(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[str] | None:
         if not recipe.known:
             return None
-        sentences = read_documents(recipe.data.train, folders)
-        met = Counter(
-            plainly(sentence[start:stop]) for sentence in sentences for start, stop, _ in find_words(sentence)
-        )
+        met = count_words(read_documents(recipe.data.train, folders))
         return sorted(word for word, count in met.items() if count >= recipe.known)
 
     def settings(self, recipe: CorrectionRecipe) -> dict[str, Any]:
-        return {"caution": recipe.caution}
+        return {"caution": recipe.caution} | ({"price": recipe.price} if recipe.known else {})
 
     def load(self, folder: ModelFolder, how: How | None = None) -> Corrector:
         corrector = super().load(folder, how)
         assert isinstance(corrector, Corrector)
-        caution = folder.config.get("caution", 1.0)
+        where = folder.path / "config.json"
+        caution, price = folder.config.get("caution", 1.0), folder.config.get("price", 0.0)
         if not isinstance(caution, int | float) or not 0 < caution <= 1:
-            raise UserError(f"{folder.path / 'config.json'}: caution is {caution!r}, not a number above 0, at most 1")
+            raise UserError(f"{where}: caution is {caution!r}, not a number above 0, at most 1")
+        if not isinstance(price, int | float) or not 0 <= price <= MOST_PRICE:
+            raise UserError(f"{where}: price is {price!r}, not a number from 0 to {MOST_PRICE}")
         corrector.caution = caution
+        if folder.words is not None:
+            corrector.lexicon = Lexicon(folder.words, corrector.vocabulary, price)
         return corrector
 
     def figures(
@@ -145,7 +151,8 @@ class CorrectionTask(SequenceTask):
 
 def _noise(data: SpellingData, folders: Sequence[Path], training: Sequence[str], *, held: bool = False) -> Noise:
     lists = read_misspellings([find(name, folders) for name in data.misspellings])
-    return Noise.of(data.noise, lists, held=held, names=find_names(training))
+    words = count_words(training) if data.noise.confused else None
+    return Noise.of(data.noise, lists, held=held, names=find_names(training), words=words)
 
 
 def _test_pairs(data: SpellingData, folders: Sequence[Path]) -> list[Pair]:

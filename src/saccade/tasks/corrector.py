@@ -92,8 +92,17 @@ class Corrector(Translator):
             self.engine, self.model, self.vocabulary, [asked[n] for n in doubtful], [found[n] for n in doubtful]
         )
         for n, each in zip(doubtful, doubted, strict=True):
-            found[n] = [edit for edit, doubt in zip(found[n], each, strict=True) if doubt < self.caution]
+            found[n] = [
+                edit for edit, doubt in zip(found[n], each, strict=True) if self._priced(edit, doubt) < self.caution
+            ]
         return found
+
+    def _priced(self, edit: Edit, doubt: float) -> float:
+        """The probability that a word was right, less the price of leaving one that the lexicon does not have."""
+        if self.lexicon is None or self.lexicon.knows(edit.wrong, opens=edit.start == 0):
+            return doubt
+        left = doubt * math.exp(-self.lexicon.price)
+        return left / (left + 1 - doubt) if left else 0.0
 
     def _is_sure(self, text: str, answer: Translation | UserError, changes: list[Edit]) -> bool:
         """Whether no word can be doubted: what was written is so likely that all else together is not enough."""

@@ -15,7 +15,6 @@ from saccade.data.batches import Ragged, SequencePairs, in_order
 from saccade.data.prepared import keep, kept
 from saccade.data.sampler import Sampler
 from saccade.data.text import Pair
-from saccade.decode.lexicon import Lexicon
 from saccade.decode.pack import How
 from saccade.decode.search import SearchConfig
 from saccade.errors import UserError
@@ -147,9 +146,7 @@ class SequenceTask(ABC):
         layer = folder.config.get("layer", 1)
         if not isinstance(layer, int) or not 1 <= layer <= max(1, config.decoder.looks):
             raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {config.decoder.looks}")
-        pipeline = self.pipeline(model, vocabulary, settings, layer=layer, how=how)
-        pipeline.lexicon = Lexicon(folder.words, vocabulary) if folder.words is not None else None
-        return pipeline
+        return self.pipeline(model, vocabulary, settings, layer=layer, how=how)
 
     @abstractmethod
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[Any, list[str]]:
