@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
-from sacrebleu.metrics.base import Metric
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
+if TYPE_CHECKING:
+    from sacrebleu.metrics.base import Metric
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,19 @@ References = Sequence[Sequence[str]]
 
 def bleu(outputs: Sequence[str], references: References, *, lowercase: bool = False, bootstrap: int = 0) -> Score:
     """Corpus BLEU, tokenised with 13a."""
+    from sacrebleu.metrics.bleu import BLEU
+
     return _score(BLEU(lowercase=lowercase, tokenize="13a"), outputs, references, bootstrap)
 
 
 def chrf(outputs: Sequence[str], references: References, *, lowercase: bool = False, bootstrap: int = 0) -> Score:
     """Corpus chrF2."""
+    from sacrebleu.metrics.chrf import CHRF
+
     return _score(CHRF(lowercase=lowercase), outputs, references, bootstrap)
 
 
-def _score(metric: Metric, outputs: Sequence[str], references: References, bootstrap: int) -> Score:
+def _score(metric: "Metric", outputs: Sequence[str], references: References, bootstrap: int) -> Score:
     # sacrebleu wants the first references of all, then the second of all, …; None where there is no more.
     columns = [list(column) for column in zip_longest(*references)]
     result = metric.corpus_score(list(outputs), columns, n_bootstrap=max(bootstrap, 1))

@@ -26,7 +26,6 @@ from saccade.tasks.store import store
 from saccade.tasks.translator import Translator
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 from saccade.train.loop import Outcome, Work
-from saccade.train.objective import SequenceObjective
 
 
 class SequenceData(Record):
@@ -83,6 +82,8 @@ class SequenceTask(ABC):
         return None
 
     def prepare(self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool) -> tuple[Work, list[str]]:
+        from saccade.train.objective import SequenceObjective  # who only answers need not wait for all kinds of models
+
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None
         training = [] if arrays else self.training_pairs(recipe, folders)
@@ -171,6 +172,8 @@ class _Validation:
     """Loss per token, and the task's own figures of greedy outputs, on the validation part."""
 
     def __init__(self, task: SequenceTask, vocabulary: Vocabulary, pairs: list[Pair], recipe: Any) -> None:
+        from saccade.train.objective import SequenceObjective
+
         self.task, self.vocabulary, self.recipe = task, vocabulary, recipe
         self.examples = _pairs(_encode(vocabulary, pairs, 1000))
         self.sources, self.accepted = by_source(pairs)

@@ -30,9 +30,9 @@ from saccade.train.checkpoint import (
     thin,
     write_checkpoint,
 )
+from saccade.train.contract import Objective
 from saccade.train.depth import freeze
 from saccade.train.log import Log
-from saccade.train.objective import Objective
 from saccade.train.optim import AdamConfig, build_optimizer, moments_of
 from saccade.train.parts import Parts
 from saccade.train.precision import Precision, kind_of_products

@@ -1,7 +1,6 @@
-"""Where models and data meet: what is minimised, as sums and counts."""
+"""Where models and data meet: what is minimised, as sums and counts, for each kind of model."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,26 +17,8 @@ from saccade.models.gpt import LanguageModel
 from saccade.models.heads import Classifier, Tagger
 from saccade.models.xlnet import Order, PermutationModel
 from saccade.tokens.marks import PAD
+from saccade.train.contract import Losses
 from saccade.train.loss import cross_entropy
-
-Losses = dict[str, tuple[Tensor, int]]
-"""Each loss as its sum and how many it was summed over, divided once, across all micro-batches."""
-
-
-class Objective(Protocol):
-    """What the loop asks of a task."""
-
-    def count(self, batch: Any) -> int:
-        """How many items the loss of this batch is summed over."""
-        ...
-
-    def flops(self, model: nn.Module, batch: Any) -> float:
-        """Useful floating-point operations of one training step on this batch: padding not counted."""
-        ...
-
-    def __call__(self, model: nn.Module, batch: Any) -> Losses:
-        """The losses; `loss` is the one that is minimised."""
-        ...
 
 
 @dataclass(frozen=True)

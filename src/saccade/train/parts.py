@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.nn.dropout import drawn_from
-from saccade.train.objective import Objective
+from saccade.train.contract import Objective
 
 PARTS_AT_MOST = 4
 """Each part has gradients of its own, as large as the model; more cores than this share a part."""
