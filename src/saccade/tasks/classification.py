@@ -16,7 +16,7 @@ from saccade.decode.pack import How
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.classes import Classified, class_scores, number_scores
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, fill, insist_on_room
+from saccade.folder import ModelFolder, Storage, filled, insist_on_room
 from saccade.models.heads import Classifier as ClassifierModel
 from saccade.tasks.classifier import Classifier
 from saccade.tasks.contract import Recipe, Report, Request, unreported
@@ -121,8 +121,10 @@ class ClassificationTask:
         if not isinstance(middle, int | float) or not isinstance(spread, int | float):
             raise UserError(f"{where}: middle and spread are not numbers")
         insist_on_room(folder, config.least_weights)
-        model = ClassifierModel(build_text_encoder(config, vocabulary), max(1, len(classes)), config.dropout)
-        fill(model, folder)
+        model = filled(
+            folder,
+            lambda: ClassifierModel(build_text_encoder(config, vocabulary), max(1, len(classes)), config.dropout),
+        )
         return Classifier(model, vocabulary, classes, middle=middle, spread=spread)
 
     def evaluate(

@@ -18,7 +18,7 @@ from saccade.decode.pack import How
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.language import surprise
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, fill, insist_on_room
+from saccade.folder import ModelFolder, Storage, filled, insist_on_room
 from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
 from saccade.tasks.completer import Completer
 from saccade.tasks.contract import Recipe, Report, Request, unreported
@@ -150,8 +150,7 @@ class LanguageTask:
         config = GptConfig.read(folder.config["model"], where=where)
         vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
         insist_on_room(folder, config.least_weights)
-        model = build_gpt(config, len(vocabulary))
-        fill(model, folder)
+        model = filled(folder, lambda: build_gpt(config, len(vocabulary)))
         marked = folder.config.get("marked")
         if not isinstance(marked, bool):
             raise UserError(f"{where}: marked is {marked!r}, not true or false")

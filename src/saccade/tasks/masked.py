@@ -18,7 +18,7 @@ from saccade.data.sentences import Corpus
 from saccade.decode.pack import How
 from saccade.evaluate.masked import guess
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, fill, insist_on_room
+from saccade.folder import ModelFolder, Storage, filled, insist_on_room
 from saccade.models.bert import BertConfig, MaskedModel, build_masked
 from saccade.models.xlnet import PermutationModel, XlnetConfig, build_xlnet
 from saccade.tasks.contract import Recipe, Report, Request, unreported
@@ -153,8 +153,7 @@ class MaskedTask:
         config = encoder_config(folder)
         vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
         insist_on_room(folder, config.least_weights)
-        model = _build(config, vocabulary, follows=folder.config.get("follows") is True)
-        fill(model, folder)
+        model = filled(folder, lambda: _build(config, vocabulary, follows=folder.config.get("follows") is True))
         return Filler(model, vocabulary)
 
     def evaluate(

@@ -19,7 +19,7 @@ from saccade.decode.pack import How
 from saccade.decode.search import SearchConfig
 from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, fill, insist_on_room
+from saccade.folder import ModelFolder, Storage, filled, insist_on_room
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
 from saccade.tasks.contract import Recipe, Report, Request, unreported
 from saccade.tasks.store import store
@@ -141,8 +141,7 @@ class SequenceTask(ABC):
         config = EncoderDecoderConfig.read(folder.config["model"], where=where)
         vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json")
         insist_on_room(folder, config.encoder.least_weights + config.decoder.least_weights)
-        model = build_encoder_decoder(config, len(vocabulary))
-        fill(model, folder)
+        model = filled(folder, lambda: build_encoder_decoder(config, len(vocabulary)))
         settings = SearchConfig.read(folder.config.get("search", {}), where=where)
         layer = folder.config.get("layer", 1)
         if not isinstance(layer, int) or not 1 <= layer <= max(1, config.decoder.looks):

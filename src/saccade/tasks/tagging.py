@@ -18,7 +18,7 @@ from saccade.decode.pack import How
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.classes import Classified, accuracy, macro_f1
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, fill, insist_on_room
+from saccade.folder import ModelFolder, Storage, filled, insist_on_room
 from saccade.models.heads import Tagger as TaggerModel
 from saccade.tasks.contract import Recipe, Report, Request, unreported
 from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config, hiding
@@ -143,8 +143,7 @@ class TaggingTask:
         if not isinstance(tags, list) or not tags or not all(isinstance(tag, str) for tag in tags):
             raise UserError(f"{where}: tags is not a list of names")
         insist_on_room(folder, config.least_weights)
-        model = TaggerModel(build_text_encoder(config, vocabulary), len(tags), config.dropout)
-        fill(model, folder)
+        model = filled(folder, lambda: TaggerModel(build_text_encoder(config, vocabulary), len(tags), config.dropout))
         return Tagger(model, vocabulary, tags, data.column)
 
     def evaluate(
