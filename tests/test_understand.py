@@ -336,6 +336,7 @@ def test_a_start_that_cannot_be_is_one_clear_line(room: Path, tagger: Path, tmp_
     said = ask("train", recipe, "--out", tmp_path / "out")
     assert said.code != 0
     assert "brings its own model" in said.err
+    assert "{" not in said.err
     assert len(said.err.splitlines()) == 1
     said = ask("train", "en-es", "--set", "init=bert", "--out", tmp_path / "out")
     assert "init" in said.err

@@ -122,7 +122,9 @@ def _first_problem(record: type[BaseModel], error: ValidationError) -> str:
     names = {name for key in known for name in key.split(".")}
     dotted = ".".join([part for part in parts[:-1] if part in names] + parts[-1:])
     if problem["type"] != "extra_forbidden":
-        given = "" if problem["type"] == "missing" else f", not {problem['input']!r}"
+        # A whole table tells nobody what is wrong in it; the message does.
+        untold = problem["type"] == "missing" or isinstance(problem["input"], dict)
+        given = "" if untold else f", not {problem['input']!r}"
         message = problem["msg"].removeprefix("Value error, ")
         return f"{dotted or 'recipe'}: {message[:1].lower() + message[1:]}{given[:80]}"
     nearest = difflib.get_close_matches(dotted, known, n=1, cutoff=0.0)
