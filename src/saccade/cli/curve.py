@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from saccade.cli.progress import progress_bar
+from saccade.cli.start import starting
 from saccade.errors import WrongUse
 
 if TYPE_CHECKING:
@@ -23,12 +24,13 @@ PICTURES = (".png", ".svg")
 
 
 def load_language_model(model: str, how: "How | None") -> "tuple[Completer, ModelFolder]":
-    from saccade.folder import read_folder
-    from saccade.tasks.completer import Completer
-    from saccade.tasks.load import model_path, task_named
+    with starting():
+        from saccade.folder import read_folder
+        from saccade.tasks.completer import Completer
+        from saccade.tasks.load import model_path, task_named
 
-    folder = read_folder(model_path(model))
-    pipeline = task_named(folder.config["task"]).load(folder, how)
+        folder = read_folder(model_path(model))
+        pipeline = task_named(folder.config["task"]).load(folder, how)
     if not isinstance(pipeline, Completer):
         raise WrongUse(f"{model} is no language model: saccade models tells what each is for")
     return pipeline, folder

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Python's collector rests in here, and afterwards leaves alone what was made in here: a tenth of a start."""
+    """Python's collector rests in here, and afterwards leaves alone what was made in here: a quarter of a start."""
     gc.disable()
     try:
         yield
