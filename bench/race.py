@@ -19,7 +19,8 @@ from bench.engines import saccade as own
 from bench.engines import torch as plain
 from bench.engines.contract import SIZE, Batch, Engine, train_step
 from bench.transplant import as_saccade
-from saccade.data.batches import Ragged, SequencePairs
+from saccade.data.batches import SequencePairs
+from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.data.text import Pair
 from saccade.decode.search import SearchConfig
@@ -103,7 +104,7 @@ class Judge:
 
     def __call__(self, racer: Racer, model: nn.Module) -> float:
         sources, references = zip(*self.pairs, strict=True)
-        translator = Translator(racer.readable(model), self.vocabulary, SearchConfig(beam=1))
+        translator = Translator.of(racer.readable(model), self.vocabulary, SearchConfig(beam=1))
         outputs = [translation.text for translation in translator(list(sources))]
         model.train()
         return bleu(outputs, [[reference] for reference in references], lowercase=True).value

@@ -17,7 +17,8 @@ from bench.multi30k import Corpus, read_multi30k
 from bench.process import MALLOC, measure_apart
 from bench.report import Report, spread
 from bench.settings import Settings
-from saccade.data.batches import Ragged, SequencePairs
+from saccade.data.batches import SequencePairs
+from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.models.encdec import EncoderDecoder
 from saccade.tokens.marks import PAD, SPECIALS

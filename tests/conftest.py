@@ -9,7 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from saccade.data.batches import Ragged, SequencePairs, pad_sources
+from saccade.data.batches import SequencePairs
+from saccade.data.ragged import Ragged, pad_sources
+from saccade.decode.running import Running
 from saccade.models.contract import Memory
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.transformer import StackConfig
@@ -116,9 +118,16 @@ def random_tokens_BT(rows: int, length: int, *, vocabulary: int = 20, seed: int 
     return torch.tensor(random_sequences([length] * rows, vocabulary=vocabulary, seed=seed))
 
 
-def read(model: EncoderDecoder, sources: Sequence[Sequence[int]]) -> Memory:
+def tensors(sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor | None]:
+    """Padded sources, and their mask."""
+    source, mask = pad_sources(sources)
+    return torch.from_numpy(source), None if mask is None else torch.from_numpy(mask)
+
+
+def read(model: EncoderDecoder | Running, sources: Sequence[Sequence[int]]) -> Memory:
     """The memory of sources of any lengths, padded together."""
-    return model.read(*pad_sources(sources))
+    memory: Memory = model.read(*tensors(sources))
+    return memory
 
 
 def toy_pairs(

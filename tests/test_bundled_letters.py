@@ -8,7 +8,7 @@ import pytest
 
 import saccade
 from saccade.folder import read_folder
-from saccade.tasks.contract import Request
+from saccade.tasks.asked import Request
 from saccade.tasks.load import model_path, task_named
 
 DATA = Path(os.environ.get("SACCADE_DATA", "data"))

@@ -10,7 +10,7 @@ import pytest
 import saccade
 from saccade.data.conllu import read_conllu
 from saccade.evaluate.classes import accuracy
-from saccade.tasks.contract import Request
+from saccade.tasks.asked import Request
 from saccade.tasks.load import model_path
 from saccade.tasks.tagger import Tagger
 from saccade.tasks.tagging import answers

@@ -4,14 +4,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from saccade.errors import UserError, WrongUse
 from saccade.models.contract import Decoder, Memory
+from saccade.tasks.asked import Request
 from saccade.tasks.completer import Completer, Completion
-from saccade.tasks.contract import Request
 from saccade.tokens.marks import BEGIN, END
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 from tiny import CONTEXT, tiny_completer, tiny_gpt, tiny_vocabulary
@@ -21,7 +22,10 @@ HALF = CONTEXT // 2
 
 class ScriptedState:
     def __init__(self, rows: int) -> None:
-        self.rows, self.device = rows, torch.device("cpu")
+        self.rows = rows
+
+    def own(self, numbers: np.ndarray) -> Tensor:
+        return torch.from_numpy(numbers)
 
 
 class Scripted(Decoder):

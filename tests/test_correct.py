@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import small_model
-from saccade.data.batches import pad_sources
+from saccade.data.ragged import pad_sources
+from saccade.decode.engine import engine
 from saccade.decode.search import SearchConfig
 from saccade.tasks.corrector import LONGEST, Corrector, _stretches
 from saccade.tasks.doubt import doubts
@@ -105,20 +106,20 @@ def test_doubt_is_the_probability_of_the_word_as_it_was_after_all_that_is_mended
         source, written, whole = vocabulary.encode([text, before, before + word])
         probability = 1.0
         for token in [*whole[len(written) :], *[END] * ends]:
-            logits_V = model(pad_sources([source])[0], None, torch.tensor([[BEGIN, *written]]))[0, -1]
+            logits_V = model(torch.from_numpy(pad_sources([source])[0]), None, torch.tensor([[BEGIN, *written]]))[0, -1]
             probability *= logits_V.softmax(dim=0)[token].item()
             written.append(token)
         expected.append(probability)
-    (first, second), none, (third,) = doubts(model, model, vocabulary, texts, changes)
+    (first, second), none, (third,) = doubts(engine(model, "exact"), vocabulary, texts, changes)
     assert none == []
     assert [first, second, third] == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_corrector_that_must_be_sure_changes_less() -> None:
     vocabulary = train_vocabulary(TokensConfig(kind="bytes"), [WORDS])
-    corrector = Corrector(small_model(vocabulary=len(vocabulary)), vocabulary, SearchConfig(beam=1))
+    corrector = Corrector.of(small_model(vocabulary=len(vocabulary)), vocabulary, SearchConfig(beam=1))
     text, answer = "teh cat sta", Translation("", "the cat sat", 0.0, -50.0, [], [], corrector)
-    first, second = doubts(corrector.engine, corrector.model, vocabulary, [text], [edits(text, answer.text)])[0]
+    first, second = doubts(corrector.running, vocabulary, [text], [edits(text, answer.text)])[0]
     assert [len(corrector._changes([text], [answer])[0])] == [2]
     corrector.caution = max(first, second)
     assert len(corrector._changes([text], [answer])[0]) == 1

@@ -11,8 +11,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.batches import Ragged, SequencePairs, in_order, pad_sources
+from saccade.data.batches import SequencePairs
 from saccade.data.prepared import keep, kept
+from saccade.data.ragged import Ragged, in_order, pad_sources
 from saccade.data.sampler import Sampler, plan_epoch
 from saccade.data.text import data_folders, find, read_lines, read_pairs
 from saccade.errors import UserError

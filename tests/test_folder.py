@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from saccade import folder as folders
 from saccade.errors import UserError
-from saccade.folder import WORDS, read_folder, write_folder
+from saccade.folder import WORDS, read_folder
+from saccade.weights import write_folder
 
 
 def stored(weight: Tensor, folder: Path) -> Tensor:
@@ -19,7 +20,7 @@ def stored(weight: Tensor, folder: Path) -> Tensor:
     model = nn.Linear(*reversed(weight.shape), bias=False)
     model.weight = nn.Parameter(weight)
     write_folder(folder, {"task": "none", "model": {}}, model, "{}", storage="int8")
-    return read_folder(folder).weights["weight"]
+    return torch.from_numpy(read_folder(folder).weights["weight"])
 
 
 def test_int8_is_off_by_half_a_step_at_most_and_by_nothing_the_second_time(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def reseal(path: Path, content: bytes) -> None:
     (path / WORDS).write_bytes(content)
     config = json.loads((path / "config.json").read_text())
     config["sha256"][WORDS] = hashlib.sha256(content).hexdigest()
-    config["sha256"]["config.json"] = folders._digest_of(config)
+    config["sha256"]["config.json"] = folders.digest_of(config)
     (path / "config.json").write_text(json.dumps(config))
 
 

@@ -468,8 +468,8 @@ def _no_gradients() -> Iterator[None]:
         yield
 
 
-def near(found: Tensor, expected: Tensor) -> bool:
-    return float((found - expected).norm() / expected.norm()) < 5e-3
+def near(found: Any, expected: Tensor) -> bool:
+    return float((torch.as_tensor(found) - expected).norm() / expected.norm()) < 5e-3
 
 
 @pytest.mark.usefixtures("_no_gradients")
@@ -493,7 +493,6 @@ def test_the_fast_decoder_writes_nearly_the_same_logits(name: str, how: Any) -> 
             expected_BV, state = model.decoder.step(next_B, state)
             found_BV, fast_state = fast.step(next_B, fast_state)
             assert near(found_BV, expected_BV)
-    assert_close(fast(random_tokens_BT(2, 5)), model.decoder(random_tokens_BT(2, 5)), near=0.05)
 
 
 def test_exact_is_the_decoder_itself(model: LanguageModel) -> None:

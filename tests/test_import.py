@@ -20,8 +20,8 @@ from saccade.data.stream import Stream, encode_documents
 from saccade.evaluate.language import surprise
 from saccade.folder import read_config
 from saccade.interop.llama2c import Llama, read_llama2c
+from saccade.tasks.asked import Request
 from saccade.tasks.completer import Completer
-from saccade.tasks.contract import Request
 from test_llama2c import GROUPED, PACKAGE, SIZES, SMALL, fetch, llama_logits, write_model, write_tokenizer
 from tiny import Said, ask
 

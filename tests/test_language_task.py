@@ -13,7 +13,7 @@ from saccade.data.stream import Stream, encode_documents
 from saccade.errors import UserError
 from saccade.evaluate.language import surprise
 from saccade.folder import ModelFolder
-from saccade.tasks.contract import Request
+from saccade.tasks.asked import Request
 from saccade.tasks.language import LanguageRecipe, LanguageTask
 from saccade.tasks.texts import FilesConfig, split_texts
 from saccade.tokens.marks import BEGIN, SPECIALS

@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from conftest import FIRST_SYMBOL, toy_pairs
-from saccade.data.batches import Ragged, SequencePairs, pad_sources
+from conftest import FIRST_SYMBOL, read, toy_pairs
+from saccade.data.batches import SequencePairs
+from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.decode.greedy import greedy
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
@@ -55,7 +56,7 @@ def test_a_small_transformer_learns_it_and_does_it_with_sequences_it_never_saw(n
     model = learn(part(pairs, 0, SEEN))
     sources = [unseen.source[i].tolist() for i in range(UNSEEN)]
     with torch.inference_mode():
-        memory = model.read(*pad_sources(sources))
+        memory = read(model, sources)
         texts = greedy(model.decoder, memory, prefixes=[[]] * UNSEEN, limits=[2 * LONGEST] * UNSEEN)
     right = [
         text.finished and text.tokens == REWRITES[name](source) for text, source in zip(texts, sources, strict=True)

@@ -9,7 +9,7 @@ import torch
 
 import saccade
 from saccade import native
-from saccade.decode import measure
+from saccade.decode import measure, timing
 from saccade.decode.measure import Measurement, fastest, remembered
 from tiny import SENTENCES, ask, write_tiny_model
 
@@ -17,7 +17,7 @@ from tiny import SENTENCES, ask, write_tiny_model
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "memory_path", lambda: tmp_path / "cache" / "packing.json")
-    monkeypatch.setattr(measure, "SECONDS", 0.001)
+    monkeypatch.setattr(timing, "SECONDS", 0.001)
     fastest.cache_clear()
 
 
@@ -51,7 +51,7 @@ def test_measuring_leaves_the_random_numbers_alone() -> None:
 def test_a_measurement_of_elsewhere_or_damaged_is_made_anew(content: str) -> None:
     measure.memory_path().parent.mkdir(parents=True)
     measure.memory_path().write_text(content)
-    assert len(remembered().microseconds["exact"]) == len(measure.ROWS)
+    assert len(remembered().microseconds["exact"]) == len(timing.ROWS)
 
 
 def test_an_operator_that_is_missing_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

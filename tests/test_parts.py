@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from saccade.data.batches import Ragged, SequencePairs
+from saccade.data.batches import SequencePairs
+from saccade.data.ragged import Ragged
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.transformer import StackConfig
 from saccade.train.objective import SequenceObjective

@@ -5,7 +5,8 @@ import pytest
 import torch
 from torch import nn, optim
 
-from saccade.data.batches import Ragged, SequencePairs
+from saccade.data.batches import SequencePairs
+from saccade.data.ragged import Ragged
 from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
 from saccade.train import precision
 from saccade.train.loss import cross_entropy

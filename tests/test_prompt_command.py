@@ -13,11 +13,11 @@ import pytest
 from saccade.config import read_toml
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.curve import Point, pooled, wilson
-from saccade.folder import read_folder, write_card, write_folder
+from saccade.folder import read_folder, write_card
 from saccade.models.gpt import GptConfig, build_gpt
 from saccade.study.prompts import draw_curves
+from saccade.tasks.asked import Report, Request
 from saccade.tasks.completer import Completer, Completion
-from saccade.tasks.contract import Report, Request
 from saccade.tasks.language import LanguageRecipe, LanguageTask
 from saccade.tasks.load import RECIPES
 from saccade.tasks.program import Answered, Program
@@ -30,6 +30,7 @@ from saccade.tasks.template import (
     read_template,
 )
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
+from saccade.weights import write_folder
 from test_prompts_data import made_up_data
 from tiny import SENTENCES, Said, ask, tiny_gpt, write_tiny_model
 

@@ -16,6 +16,7 @@ RANKS = {
     **dict.fromkeys(["nn", "tokens"], 1),
     **dict.fromkeys(["models", "data"], 2),
     **dict.fromkeys(["presets", "folder"], 3),
+    **dict.fromkeys(["weights"], 3.5),
     **dict.fromkeys(["plan", "train", "decode", "interop"], 4),
     **dict.fromkeys(["evaluate", "look"], 5),
     **dict.fromkeys(["tasks"], 6),

@@ -15,8 +15,8 @@ from conftest import random_sequences
 from saccade import native
 from saccade.decode.continuous import write_on
 from saccade.decode.engine import fast_decoder
-from saccade.decode.filters import NEVER, forbid, keep_likeliest, keep_nucleus, penalise
-from saccade.decode.hypothesis import NEVER_WRITTEN
+from saccade.decode.filters import keep_likeliest, keep_nucleus, penalise
+from saccade.decode.hypothesis import NEVER, NEVER_WRITTEN, forbid
 from saccade.decode.sample import Draw, Drawing
 from saccade.errors import WrongUse
 from saccade.models.contract import Decoder

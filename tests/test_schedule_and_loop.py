@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from conftest import random_sequences, small_model, toy_pairs
-from saccade.data.batches import Ragged, SequenceBatch, SequencePairs
+from saccade.data.batches import SequenceBatch, SequencePairs
+from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.errors import UserError
 from saccade.tokens.marks import PAD

@@ -12,9 +12,8 @@ from torch import Tensor
 
 from conftest import FIRST_SYMBOL, ancestor, random_sequences, read, small_model
 from saccade.decode.beam import beam
-from saccade.decode.filters import forbid
 from saccade.decode.greedy import greedy
-from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, length_penalty
+from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, forbid, length_penalty
 from saccade.decode.sample import Draw, Drawing
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import WrongUse

@@ -12,12 +12,13 @@ from unittest import mock
 import torch
 
 from saccade.cli.main import main
-from saccade.folder import Storage, write_card, write_folder
+from saccade.folder import Storage, write_card
 from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
 from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
 from saccade.tasks.completer import Completer
 from saccade.tokens.marks import SPECIALS
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
+from saccade.weights import write_folder
 
 SENTENCES = ["one two three four", "two cats see one dog", "four dogs see three cats", "one cat sees three dogs"]
 STACK = {"layers": 2, "width": 16, "heads": 2, "hidden": 32}

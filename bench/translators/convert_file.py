@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 from bench.convert import write_ctranslate2
-from saccade.folder import fill, read_folder
+from saccade.folder import read_folder
 from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
 from saccade.tasks.load import model_path
 from saccade.tokens.vocabulary import read_vocabulary
+from saccade.weights import fill
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ from bench.translators.contract import SIZES, TARGET, Sentences, Translate, buil
 from saccade import __version__
 from saccade.decode import beam, greedy
 from saccade.decode.engine import engine
-from saccade.decode.pack import How
+from saccade.decode.packed import How
 from saccade.decode.search import SearchConfig, search
 from saccade.models.encdec import EncoderDecoder
 from saccade.tokens.marks import BEGIN, END, PAD

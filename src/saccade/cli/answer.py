@@ -17,8 +17,8 @@ from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS, TaskRow
 
 if TYPE_CHECKING:
-    from saccade.decode.pack import How
-    from saccade.tasks.contract import Answer, Pipeline, Report, Request
+    from saccade.decode.packed import How
+    from saccade.tasks.asked import Answer, Pipeline, Report, Request
     from saccade.tasks.pronouncer import Pronunciation
     from saccade.tasks.tagger import Tagged
 
@@ -74,7 +74,7 @@ class Options:
             )
         if self.best > 1 and self.temperature is not None:
             raise WrongUse("--best goes with beam search; leave out --temperature, or change --seed for other draws")
-        from saccade.tasks.contract import Request
+        from saccade.tasks.asked import Request
 
         return Request(self.beam, self.alpha, self.best, self.prefix, self.temperature, self.seed)
 
@@ -205,7 +205,7 @@ def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow
         pipeline = load(model, how)
     if lines is None:
         return sum(_show(pipeline, given, request, options, keeps=keeps, first=0)) and 1
-    from saccade.train.allocator import keep_memory
+    from saccade.native.allocator import keep_memory
 
     keep_memory()  # batch after batch asks for the same large blocks
     # A file is all there: nothing is gained by answering its first lines alone.
@@ -224,9 +224,9 @@ def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow
 def _row_of(model: str) -> TaskRow:
     """What a model is for."""
     from saccade.folder import read_config
-    from saccade.tasks.load import model_path, task_named
+    from saccade.tasks.load import model_path, row_named
 
-    return TASKS[task_named(read_config(model_path(model))["task"]).name]
+    return row_named(read_config(model_path(model))["task"])
 
 
 def _within(bar: Bar, done: int, taken: int, size: int) -> "Report":
@@ -250,7 +250,7 @@ def _show(
     report: "Report | None" = None,
 ) -> Iterator[bool]:
     """Print the answers in order; yields for each text whether it failed."""
-    from saccade.tasks.contract import unreported
+    from saccade.tasks.asked import unreported
 
     # An empty line needs no model: it comes out empty, so that line n stays the answer to line n.
     wanted = {n: line.text for n, line in enumerate(lines, first) if line.text and line.text.strip()}

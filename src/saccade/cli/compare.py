@@ -220,7 +220,7 @@ def _train_apart(entry: "Entry", run: Path, folders: list[Path], *, quiet: bool)
 def _train_one(table: dict[str, Any], run: Path, folders: list[Path], quiet: bool, told: Connection) -> None:
     import signal
 
-    from saccade.train.allocator import most_memory
+    from saccade.native.allocator import most_memory
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout = sys.stderr  # results are the report's to tell

@@ -15,8 +15,8 @@ from saccade.errors import UserError, WrongUse
 from saccade.tasks.table import TASKS
 
 if TYPE_CHECKING:
+    from saccade.tasks.asked import Request
     from saccade.tasks.completer import Completer
-    from saccade.tasks.contract import Request
 
 ROW = TASKS["language"]
 MOST_TOKENS = 100_000
@@ -104,7 +104,7 @@ def complete(
         check_suffix(look)
     given = _texts(prompts)
     from saccade.decode.sample import Drawing
-    from saccade.tasks.contract import Request
+    from saccade.tasks.asked import Request
 
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     if not 0 <= seed < 2**40:

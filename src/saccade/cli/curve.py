@@ -12,7 +12,7 @@ from saccade.errors import WrongUse
 
 if TYPE_CHECKING:
     from saccade.data.text import Pair
-    from saccade.decode.pack import How
+    from saccade.decode.packed import How
     from saccade.evaluate.curve import Point
     from saccade.folder import ModelFolder
     from saccade.tasks.completer import Completer

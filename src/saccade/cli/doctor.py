@@ -26,7 +26,8 @@ def doctor(*, format: Literal["text", "json"] = "text") -> int:
     import torch
 
     from saccade import __version__, native
-    from saccade.decode.measure import INPUTS, OUTPUTS, ROWS, measure, memory_path
+    from saccade.decode.measure import measure, memory_path
+    from saccade.decode.timing import INPUTS, OUTPUTS, ROWS
     from saccade.train.precision import has_fast_bfloat16
 
     measurement = measure()

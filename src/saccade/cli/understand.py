@@ -13,8 +13,8 @@ from saccade.errors import WrongUse
 from saccade.tasks.table import TASKS
 
 if TYPE_CHECKING:
-    from saccade.decode.pack import How
-    from saccade.tasks.contract import Request
+    from saccade.decode.packed import How
+    from saccade.tasks.asked import Request
 
 
 @Parameter(name="*")
@@ -41,7 +41,7 @@ class ReadingOptions:
         """Checked here, before anything is loaded."""
         if not 1 <= self.best <= MOST_ANSWERS:
             raise WrongUse(f"--best must be between 1 and {MOST_ANSWERS}, not {self.best}")
-        from saccade.tasks.contract import Request
+        from saccade.tasks.asked import Request
 
         return Request(best=self.best)
 

@@ -1,41 +1,13 @@
 """Pairs of id sequences -> padded batches."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.data.ragged import Ragged, pad_sources
 from saccade.tokens.marks import BEGIN, END, PAD
-
-
-class Ragged:
-    """Many id sequences in one flat array, so that a corpus is two arrays and not a million lists."""
-
-    def __init__(self, flat: np.ndarray, lengths: np.ndarray) -> None:
-        self.flat, self.lengths = flat, lengths
-        self.starts = np.concatenate([[0], np.cumsum(lengths)])
-
-    @classmethod
-    def of(cls, sequences: Sequence[Sequence[int]]) -> "Ragged":
-        lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
-        return cls(np.fromiter(chain.from_iterable(sequences), dtype=np.int32, count=int(lengths.sum())), lengths)
-
-    def __len__(self) -> int:
-        return len(self.lengths)
-
-    def __getitem__(self, index: int) -> np.ndarray:
-        return self.flat[self.starts[index] : self.starts[index + 1]]
-
-    def padded(self, indices: np.ndarray, before: int = 0, after: int = 0) -> np.ndarray:
-        """The chosen sequences as rows, with room for marks before and after, padded with PAD."""
-        lengths = self.lengths[indices]
-        rows = np.full((len(indices), before + int(lengths.max()) + after), PAD, dtype=np.int64)
-        for row, index in enumerate(indices):
-            rows[row, before : before + lengths[row]] = self[index]
-        return rows
 
 
 @dataclass(frozen=True)
@@ -80,33 +52,16 @@ class SequencePairs:
         target[:, 0] = BEGIN
         labels = target[:, 1:].copy()
         labels[np.arange(len(indices)), self.target.lengths[indices]] = END
-        return SequenceBatch(source, mask, torch.from_numpy(target[:, :-1].copy()), torch.from_numpy(labels), indices)
-
-
-def pad_sources(sequences: Sequence[Sequence[int] | np.ndarray]) -> tuple[Tensor, Tensor | None]:
-    """Source rows, each closed by </s>, and their padding mask (None where nothing is padded)."""
-    lengths = np.array([len(sequence) + 1 for sequence in sequences])
-    rows = np.full((len(sequences), int(lengths.max())), PAD, dtype=np.int64)
-    for row, sequence in enumerate(sequences):
-        rows[row, : len(sequence)] = sequence
-        rows[row, len(sequence)] = END
-    source = torch.from_numpy(rows)
-    if (lengths == lengths[0]).all():
-        return source, None
-    return source, torch.from_numpy(np.arange(rows.shape[1]) < lengths[:, None])
+        return SequenceBatch(
+            torch.from_numpy(source),
+            None if mask is None else torch.from_numpy(mask),
+            torch.from_numpy(target[:, :-1].copy()),
+            torch.from_numpy(labels),
+            indices,
+        )
 
 
 def padding_mask(tokens: np.ndarray) -> Tensor | None:
     """True where a row has something; None where nothing is padded."""
     real = tokens != PAD
     return None if real.all() else torch.from_numpy(real)
-
-
-def in_order(lengths: np.ndarray, budget: int) -> Iterator[np.ndarray]:
-    """All examples once, similar lengths together, longest first, at most `budget` padded tokens a batch."""
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        size = max(1, budget // max(1, int(lengths[order[start]])))
-        yield order[start : start + size]
-        start += size

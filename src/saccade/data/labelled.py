@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.data.batches import Ragged, padding_mask
+from saccade.data.batches import padding_mask
+from saccade.data.ragged import Ragged
 from saccade.tokens.marks import BEGIN, END
 from saccade.tokens.vocabulary import Vocabulary
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from saccade.data.batches import Ragged
+from saccade.data.ragged import Ragged
 from saccade.tokens.vocabulary import Vocabulary
 
 ENDS = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")

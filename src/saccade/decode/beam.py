@@ -2,23 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import torch
 
 from saccade.decode.choose import best_tokens
-from saccade.decode.filters import forbid
-from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, length_penalty
+from saccade.decode.hypothesis import NEVER, NEVER_WRITTEN, Hypothesis, begin, forbid, length_penalty
 from saccade.decode.lexicon import Guide
-from saccade.models.contract import Decoder, Memory
+from saccade.decode.running import Writer
 from saccade.tokens.marks import END
-
-NEVER = float("-inf")
 
 
 def beam(
-    decoder: Decoder,
-    memory: Memory | None,
+    decoder: Writer,
+    memory: Any,
     *,
     prefixes: Sequence[Sequence[int]],
     limits: Sequence[int],
@@ -45,10 +42,10 @@ def beam(
         gains_BV = guide.gains() if guide else None
         logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, NEVER_WRITTEN), 2 * width, gains_BV)
         count = tokens_BC.shape[1]
-        totals_ME = (sums_MK.reshape(-1, 1) + logprobs_BC.numpy(force=True)).reshape(len(active), -1)
+        totals_ME = (sums_MK.reshape(-1, 1) + logprobs_BC).reshape(len(active), -1)
         flat_MC = (-totals_ME).argsort(axis=1, kind="stable")[:, : 2 * width]
         best_MC, from_MC = _pick(totals_ME, flat_MC), flat_MC // count
-        token_MC = _pick(tokens_BC.numpy(force=True).reshape(len(active), -1), flat_MC)
+        token_MC = _pick(tokens_BC.reshape(len(active), -1), flat_MC)
         ends_MC = token_MC == END
         # A text that ends is taken if it is among the K best of its sentence.
         for place, candidate in np.argwhere(ends_MC[:, :width]):
@@ -72,8 +69,8 @@ def beam(
             active = [active[place] for place in keep]
         if guide:
             guide.follow(rows_MK.ravel(), token_MK.ravel())
-        state = state.reorder(torch.from_numpy(rows_MK.ravel()).to(state.device))
-        logits_BV, state = decoder.step(torch.from_numpy(token_MK.ravel()).to(state.device), state)
+        state = state.reorder(state.own(rows_MK.ravel()))
+        logits_BV, state = decoder.step(state.own(token_MK.ravel()), state)
     return [sentence.best() for sentence in sentences]
 
 

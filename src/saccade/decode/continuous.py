@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 
-from saccade.decode.filters import forbid
 from saccade.decode.greedy import Choose
-from saccade.decode.hypothesis import NEVER_WRITTEN, write_all
-from saccade.models.contract import Decoder
+from saccade.decode.hypothesis import NEVER_WRITTEN, forbid, write_all
+from saccade.decode.running import Writer
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Written:
 
 
 def write_on(
-    decoder: Decoder, texts: Sequence[Sequence[int]], *, context: int, choose: Choose, over: set[int]
+    decoder: Writer, texts: Sequence[Sequence[int]], *, context: int, choose: Choose, over: set[int]
 ) -> Iterator[list[Written]]:
     """The next token of every text, again and again; a text that the caller puts into `over` leaves.
 
@@ -31,12 +30,12 @@ def write_on(
     """
     windows = [list(text[-_kept(len(text), context) :]) for text in texts]
     active = [i for i in range(len(texts)) if i not in over]
-    state, tokens_B = None, torch.empty(0)
+    state, tokens_B = None, np.empty(0, dtype=np.int64)
     while active:
         if state is None:
             logits_BV, state = write_all(decoder, None, [windows[i] for i in active])
         else:
-            logits_BV, state = decoder.step(tokens_B, state)
+            logits_BV, state = decoder.step(state.own(tokens_B), state)
         logprobs_B, tokens_B = choose(forbid(logits_BV, NEVER_WRITTEN), active)
         written = [
             Written(i, token, logprob)
@@ -54,8 +53,7 @@ def write_on(
         if full:
             state = None
         elif going and len(going) < len(active):
-            rows = torch.tensor(going, device=tokens_B.device)
-            state, tokens_B = state.reorder(rows), tokens_B[rows]
+            state, tokens_B = state.reorder(state.own(np.array(going))), tokens_B[going]
         active = [active[row] for row in going]
 
 

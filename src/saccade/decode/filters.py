@@ -1,4 +1,4 @@
-"""Changes to the next token's logits before anything is chosen."""
+"""Changes to the next token's logits before one is drawn."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-NEVER = float("-inf")
-
-
-def forbid(logits_BV: Tensor, tokens: Sequence[int]) -> Tensor:
-    """Make some tokens impossible, in place: a decoder's logits belong to the search that asked for them."""
-    for token in tokens:
-        logits_BV[:, token] = NEVER
-    return logits_BV
+from saccade.decode.hypothesis import NEVER
 
 
 def keep_likeliest(logits_BV: Tensor, count: int) -> Tensor:

@@ -2,23 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from saccade.decode.choose import best_tokens
-from saccade.decode.filters import forbid
-from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, length_penalty
+from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, forbid, length_penalty
 from saccade.decode.lexicon import Guide
-from saccade.models.contract import Decoder, Memory
+from saccade.decode.running import Writer
 from saccade.tokens.marks import END
 
-Choose = Callable[[Tensor, list[int]], tuple[Tensor, Tensor]]
+Choose = Callable[[Any, list[int]], tuple[np.ndarray, np.ndarray]]
 """Logits [B, V] of the next token, and which input each row belongs to -> log-probabilities [B] and tokens [B]."""
 
 
-def likeliest(logits_BV: Tensor, _: list[int], gains_BV: np.ndarray | None = None) -> tuple[Tensor, Tensor]:
+def likeliest(logits_BV: Any, _: list[int], gains_BV: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     logprobs_B1, tokens_B1 = best_tokens(logits_BV, 1, gains_BV)
     return logprobs_B1[:, 0], tokens_B1[:, 0]
 
@@ -32,8 +30,8 @@ class _Text:
 
 
 def greedy(
-    decoder: Decoder,
-    memory: Memory | None,
+    decoder: Writer,
+    memory: Any,
     *,
     prefixes: Sequence[Sequence[int]],
     limits: Sequence[int],
@@ -62,10 +60,9 @@ def greedy(
         if not going:
             break
         if len(going) < len(active):
-            rows = torch.tensor(going, device=tokens_B.device)
-            state, tokens_B = state.reorder(rows), tokens_B[rows]
+            state, tokens_B = state.reorder(state.own(np.array(going))), tokens_B[going]
             active = [active[row] for row in going]
         if guide:
-            guide.follow(np.array(going), tokens_B.numpy(force=True))
-        logits_BV, state = decoder.step(tokens_B, state)
+            guide.follow(np.array(going), tokens_B)
+        logits_BV, state = decoder.step(state.own(tokens_B), state)
     return [Hypothesis(t.tokens, t.logprob, t.logprob / length_penalty(t.written, alpha), t.finished) for t in texts]

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from saccade.models.contract import Decoder, Memory, State
+from saccade.decode.running import Writer
 from saccade.tokens.marks import BEGIN, PAD
 
+NEVER = float("-inf")
 NEVER_WRITTEN = (PAD, BEGIN)
 
 
@@ -31,21 +32,34 @@ def length_penalty(length: int, alpha: float) -> float:
     return float(((5 + length) / 6) ** alpha)
 
 
-def begin(
-    decoder: Decoder, memory: Memory | None, prefixes: Sequence[Sequence[int]], rows: int
-) -> tuple[Tensor, State]:
+def begin(writer: Writer, memory: Any, prefixes: Sequence[Sequence[int]], rows: int) -> tuple[Any, Any]:
     """Write the begin mark and every prefix; the logits [B, V] that follow, and the state, each prefix `rows` times."""
-    last_BV, state = write_all(decoder, memory, [[BEGIN, *prefix] for prefix in prefixes])
-    return (last_BV, state) if rows == 1 else (last_BV.repeat_interleave(rows, dim=0), state.repeat(rows))
+    last_BV, state = write_all(writer, memory, [[BEGIN, *prefix] for prefix in prefixes])
+    if rows == 1:
+        return last_BV, state
+    return last_BV[state.own(np.arange(len(prefixes)).repeat(rows))], state.repeat(rows)
 
 
-def write_all(decoder: Decoder, memory: Memory | None, texts: Sequence[Sequence[int]]) -> tuple[Tensor, State]:
+def write_all(writer: Writer, memory: Any, texts: Sequence[Sequence[int]]) -> tuple[Any, Any]:
     """Write texts of any lengths, one per memory; the logits [B, V] of what follows each, and the state."""
-    lengths_B = torch.tensor([len(text) for text in texts])
-    longest = int(lengths_B.max())
-    tokens_BT = torch.tensor([[*text, *[PAD] * (longest - len(text))] for text in texts])
-    state = decoder.start(memory, 1 if memory is not None else len(texts))
-    device = state.device
-    tokens_BT, lengths_B = tokens_BT.to(device), lengths_B.to(device)
-    logits_BTV, state = decoder.extend(tokens_BT, lengths_B, state)
-    return logits_BTV[torch.arange(len(texts), device=device), lengths_B - 1], state
+    logits_BTV, state = write_each(writer, memory, texts)
+    last_B = np.array([len(text) - 1 for text in texts])
+    return logits_BTV[state.own(np.arange(len(texts))), state.own(last_B)], state
+
+
+def write_each(writer: Writer, memory: Any, texts: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+    """Write texts of any lengths, one per memory; the logits [B, T, V] of what follows each token, meaningless past a
+    text's end, and the state."""
+    lengths_B = np.array([len(text) for text in texts])
+    tokens_BT = np.full((len(texts), lengths_B.max()), PAD, dtype=np.int64)
+    for row, text in enumerate(texts):
+        tokens_BT[row, : len(text)] = text
+    state = writer.start(memory, 1 if memory is not None else len(texts))
+    return writer.extend(state.own(tokens_BT), state.own(lengths_B), state)
+
+
+def forbid(logits_BV: Any, tokens: Sequence[int]) -> Any:
+    """Make some tokens impossible, in place: a decoder's logits belong to the search that asked for them."""
+    for token in tokens:
+        logits_BV[:, token] = NEVER
+    return logits_BV

@@ -1,161 +1,141 @@
-"""A Transformer's two stacks on the C kernels: the same contracts, one call for all layers of a step.
+"""A Transformer's two stacks on the C kernels, in NumPy alone: the same contracts, one call for all layers of a step.
 
 The plain modules stay as the oracle; these read their weights and must give the same logits, up to
-the rounding of `pack`. The past is a pool of slots that nobody moves: a row is a list of places in it,
+the rounding of the packing. The past is a pool of slots that nobody moves: a row is a list of places in it,
 so beams change places by changing their lists.
 
 Between the calls there is NumPy only. A single PyTorch operator that opens a parallel region leaves its
-threads spinning for milliseconds, on the very cores the kernels' threads need.
+threads spinning for milliseconds, on the very cores the kernels' threads need; and who only translates a sentence
+need not wait for PyTorch to be imported.
 """
 
 import ctypes
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 
 from saccade import native
-from saccade.decode.pack import PackedLinear
-from saccade.models.contract import Decoder, Encoder, Memory, State, join_memories
-from saccade.models.transformer import StackDecoder, TransformerEncoder
-from saccade.nn.embed import Embedding
-from saccade.nn.feedforward import FeedForward
-from saccade.nn.norms import PreNorm
-from saccade.nn.positions import Learned
+from saccade.decode.packed import Packed
+from saccade.decode.stack import FIRST_POSITIONS, Numbers, Places, Stack
 
-Numbers = np.ndarray
 FIRST_STEPS = 64
 """The pool has room for so many steps at first, and doubles."""
-FIRST_POSITIONS = 512
-
-
-def can_be_lean(stack: StackDecoder) -> bool:
-    """Whether the kernels know all of its parts; other norms, gates, shared heads and bands run on packed layers."""
-    return isinstance(stack.norm, nn.LayerNorm | nn.Identity) and all(
-        isinstance(block.feedforward, FeedForward)
-        and block.feedforward.activation in (F.relu, F.gelu)
-        and isinstance(block.around_self.norm, nn.LayerNorm)
-        and block.self_attention.key_heads == block.self_attention.heads
-        and block.self_attention.window is None
-        and (block.cross_attention is None or block.cross_attention.rotary is block.self_attention.rotary)
-        for block in stack.blocks
-    )
 
 
 class LeanStack:
     """The blocks of a stack as the kernels want them; keeps alive what they point to."""
 
-    def __init__(self, plain: TransformerEncoder | StackDecoder, bits: int) -> None:
+    def __init__(self, plain: Stack, bits: int) -> None:
         self.library = native.needed()
-        self.packed: list[PackedLinear] = []
-        first = next(iter(plain.blocks))
-        assert isinstance(first.feedforward, FeedForward)
-        self.width = first.self_attention.out.out_features
-        layers = (native.Layer * len(plain.blocks))()
-        for block, layer in zip(plain.blocks, layers, strict=True):
-            assert isinstance(block.feedforward, FeedForward)
-            layer.around_self = _norm(block.around_self.norm)
-            layer.around_feedforward = _norm(block.around_feedforward.norm)
-            layer.project = self._linear(block.self_attention.project, bits)
-            layer.out = self._linear(block.self_attention.out, bits)
-            layer.widen = self._linear(block.feedforward.widen, bits)
-            layer.narrow = self._linear(block.feedforward.narrow, bits)
-            if block.cross_attention is not None and block.around_cross is not None:
-                layer.around_cross = _norm(block.around_cross.norm)
-                layer.query = self._linear(block.cross_attention.query, bits)
-                layer.cross_out = self._linear(block.cross_attention.out, bits)
+        self.plain, self.bits, self.width = plain, bits, plain.width
+        self.kept: list[Any] = []
+        layers = (native.Layer * plain.layers)()
+        for number, layer in enumerate(layers):
+            block = f"blocks.{number}"
+            layer.around_self = self._norm(f"{block}.around_self.norm")
+            layer.around_feedforward = self._norm(f"{block}.around_feedforward.norm")
+            layer.project = self._linear(f"{block}.self_attention.project")
+            layer.out = self._linear(f"{block}.self_attention.out")
+            layer.widen = self._linear(f"{block}.feedforward.widen")
+            layer.narrow = self._linear(f"{block}.feedforward.narrow")
+            if plain.cross:
+                layer.around_cross = self._norm(f"{block}.around_cross.norm")
+                layer.query = self._linear(f"{block}.cross_attention.query")
+                layer.cross_out = self._linear(f"{block}.cross_attention.out")
         self.stack = native.Stack(
-            layers=len(plain.blocks),
+            layers=plain.layers,
             width=self.width,
-            heads=first.self_attention.heads,
-            hidden=first.feedforward.widen.out_features,
-            post=not isinstance(first.around_self, PreNorm),
-            gelu=first.feedforward.activation is F.gelu,
-            cross=first.cross_attention is not None,
+            heads=plain.heads,
+            hidden=plain.hidden,
+            post=plain.post,
+            gelu=plain.gelu,
+            cross=plain.cross,
             layer=layers,
         )
-        if isinstance(plain.norm, nn.LayerNorm):
-            self.stack.last = ctypes.pointer(_norm(plain.norm))
-        if isinstance(plain, StackDecoder):
-            self.stack.head = ctypes.pointer(self._linear(plain.head, bits))
-        self.kept = (plain, layers)
-        self.rotary = first.self_attention.rotary
+        if "norm.weight" in plain.weights:
+            self.stack.last = ctypes.pointer(self._norm("norm"))
+        if "head.weight" in plain.weights:
+            self.stack.head = ctypes.pointer(self._linear("head"))
+        self.kept.append(layers)
         self.turns: Numbers = np.zeros((0, 0), dtype=np.float32)
 
     def turn_up_to(self, last: int) -> None:
         """Have the angles of all positions up to `last`, where positions are rotary."""
-        if self.rotary is None or last < len(self.turns):
+        if self.plain.rates is None or last < len(self.turns):
             return
-        angles = self.rotary.angles(torch.arange(max(2 * last, FIRST_POSITIONS)))
-        self.turns = torch.cat([angles.cos(), angles.sin()], dim=-1).numpy()
-        self.stack.turns, self.stack.halves = _at(self.turns), self.rotary.layout == "halves"
+        self.turns = np.ascontiguousarray(self.plain.angles(max(2 * last, FIRST_POSITIONS)))
+        self.stack.turns, self.stack.halves = _at(self.turns), self.plain.halves
 
     def run(self, job: native.Job) -> None:
         if self.library.run_stack(self.stack, job, native.threads()):
             raise MemoryError(f"no memory for {job.rows} rows")
 
-    def _linear(self, linear: nn.Linear, bits: int) -> native.Linear:
-        self.packed.append(PackedLinear(linear, bits))
-        return self.packed[-1].layer
+    def packed(self, name: str) -> Packed:
+        weights = self.plain.weights
+        return Packed(weights[f"{name}.weight"], weights.get(f"{name}.bias"), self.bits)
+
+    def _linear(self, name: str) -> native.Linear:
+        packed = self.packed(name)
+        self.kept.append(packed)
+        return packed.layer
+
+    def _norm(self, name: str) -> native.Norm:
+        parts = [np.ascontiguousarray(self.plain.weights[f"{name}.{part}"]) for part in ("weight", "bias")]
+        self.kept += parts
+        return native.Norm(*map(_at, parts), self.plain.epsilon)
 
 
 class LeanEmbedding:
-    """`Embedding` in NumPy."""
+    """`nn/embed.py` in NumPy."""
 
-    def __init__(self, plain: Embedding) -> None:
-        self.plain = plain
-        self.tokens: Numbers = plain.tokens.weight.detach().numpy()
-        self.positions: Numbers | None = None if plain.positions is None else self._table(0)
+    def __init__(self, plain: Stack) -> None:
+        self.tokens = plain.weights["embed.tokens.weight"]
+        self.scale, self.concatenate = np.float32(plain.scale), plain.concatenate
+        learned = "embed.positions.vectors.weight" in plain.weights
+        self.places = Places(plain) if learned or plain.sinusoids else None
 
     def __call__(self, tokens: Numbers, positions: Numbers, last: int) -> Numbers:
         """Vectors [..., D] of tokens [...] at positions [...], none higher than `last`."""
-        x: Numbers = self.tokens[tokens] * np.float32(self.plain.scale)
-        if self.positions is None:
+        x: Numbers = self.tokens[tokens] * self.scale
+        if self.places is None:
             return x
-        if last >= len(self.positions):
-            self.positions = self._table(last)
-        where = self.positions[positions]
-        if self.plain.concatenate:
+        where = self.places(positions, last)
+        if self.concatenate:
             return np.concatenate([x, np.broadcast_to(where, (*x.shape[:-1], where.shape[-1]))], axis=-1)
         x += where
         return x
 
-    def _table(self, last: int) -> Numbers:
-        """The vectors of all positions up to `last`, and some more where they cost nothing."""
-        assert self.plain.positions is not None
-        if isinstance(self.plain.positions, Learned):
-            last = max(last, self.plain.positions.length - 1)
-        else:
-            last = max(2 * last, FIRST_POSITIONS)
-        vectors: Tensor = self.plain.positions(torch.arange(last + 1), last)
-        return vectors.detach().numpy()
+
+@dataclass(frozen=True)
+class LeanMemory:
+    """What an encoder leaves behind, as `models/contract.py` has it."""
+
+    states_MSD: Numbers
+    mask_MS: Numbers | None = None
 
 
-class LeanEncoder(Encoder):
+class LeanEncoder:
     """`TransformerEncoder` in one call."""
 
-    def __init__(self, plain: TransformerEncoder, bits: int) -> None:
-        super().__init__()
-        self.width = plain.width
-        self.embed = LeanEmbedding(plain.embed)
+    def __init__(self, plain: Stack, bits: int) -> None:
+        self.embed = LeanEmbedding(plain)
         self.lean = LeanStack(plain, bits)
 
-    def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
+    def __call__(self, source_MS: Numbers, mask_MS: Numbers | None = None) -> LeanMemory:
         length = source_MS.shape[1]
-        x_MSD = self.embed(source_MS.numpy(), np.arange(length), length - 1)
-        real_MS = None if mask_MS is None else mask_MS.numpy().astype(np.uint8, order="C")
+        x_MSD = self.embed(source_MS, np.arange(length), length - 1)
+        real_MS = _real(mask_MS)
         self.lean.turn_up_to(length - 1)
-        self.lean.run(native.Job(rows=source_MS.numel(), x=_at(x_MSD), length=length, real=_at(real_MS)))
-        return Memory(torch.from_numpy(x_MSD), mask_MS)
+        self.lean.run(native.Job(rows=source_MS.size, x=_at(x_MSD), length=length, real=_at(real_MS)))
+        return LeanMemory(x_MSD, mask_MS)
 
 
 @dataclass
-class LeanState(State):
+class LeanState:
     """What was written, as places in a pool; which memory each row looks at."""
 
-    pool: Tensor
+    pool: Numbers
     """[layers, slots, 2 x width]: keys and values."""
     used: int
     """Slots that are taken."""
@@ -167,48 +147,47 @@ class LeanState(State):
     """The largest length."""
     even: bool
     """All rows have that length."""
-    memories: list[Tensor]
+    memories: list[Numbers]
     """Per layer [M, S, 2 x width]: projected once per memory."""
     memory_real: Numbers | None
     """[M, S] 1 where there is something."""
     memory_of: Numbers
     """[B]"""
-    room: Tensor
+    room: Numbers
     """[B, V] for the next token's logits: fresh memory for each step would be cleared page by page."""
 
     def __post_init__(self) -> None:
-        self.memory_pointers = (ctypes.c_void_p * len(self.memories))(*(memory.data_ptr() for memory in self.memories))
+        self.memory_pointers = (ctypes.c_void_p * len(self.memories))(*map(_at, self.memories))
 
     @property
     def rows(self) -> int:
         return len(self.lengths)
 
     @property
-    def device(self) -> torch.device:
-        return self.pool.device
-
-    @property
     def nbytes(self) -> int:
         return self.pool.nbytes + sum(memory.nbytes for memory in self.memories)
 
-    def reorder(self, rows: Tensor) -> "LeanState":
-        chosen = rows.numpy()
+    def own(self, numbers: Numbers) -> Numbers:
+        return numbers
+
+    def reorder(self, rows: Numbers) -> "LeanState":
+        chosen = np.asarray(rows)
         if len(chosen) > len(self.room):
-            self.room = torch.empty(len(chosen), self.room.shape[1])
+            self.room = np.empty((len(chosen), self.room.shape[1]), dtype=np.float32)
         self.places, self.lengths, self.memory_of = self.places[chosen], self.lengths[chosen], self.memory_of[chosen]
         if not self.even:
             self._measure()
         return self
 
     def repeat(self, times: int) -> "LeanState":
-        return self.reorder(torch.arange(self.rows).repeat_interleave(times))
+        return self.reorder(np.arange(self.rows).repeat(times))
 
     def join(self, other: "LeanState") -> "LeanState":
         most = max(self.places.shape[1], other.places.shape[1])
         memories, real = _join_memories(self, other)
         shift = np.int32(self.memories[0].shape[0] if self.memories else 0)
         return LeanState(
-            pool=torch.cat([self.pool[:, : self.used], other.pool[:, : other.used]], dim=1),
+            pool=np.concatenate([self.pool[:, : self.used], other.pool[:, : other.used]], axis=1),
             used=self.used + other.used,
             places=np.concatenate([_widen(self.places, most), _widen(other.places + np.int32(self.used), most)]),
             lengths=np.concatenate([self.lengths, other.lengths]),
@@ -217,7 +196,7 @@ class LeanState(State):
             memories=memories,
             memory_real=real,
             memory_of=np.concatenate([self.memory_of, other.memory_of + shift]),
-            room=torch.empty(self.rows + other.rows, self.room.shape[1]),
+            room=np.empty((self.rows + other.rows, self.room.shape[1]), dtype=np.float32),
         )
 
     def add_token(self) -> None:
@@ -225,7 +204,7 @@ class LeanState(State):
         rows = self.rows
         if self.used + rows > self.pool.shape[1]:
             slots = max(2 * self.used, self.used + FIRST_STEPS * rows)
-            grown = self.pool.new_empty(self.pool.shape[0], slots, self.pool.shape[2])
+            grown = np.empty((self.pool.shape[0], slots, self.pool.shape[2]), dtype=np.float32)
             grown[:, : self.used] = self.pool[:, : self.used]
             self.pool = grown
         if self.longest >= self.places.shape[1]:
@@ -246,60 +225,52 @@ class LeanState(State):
         self.even = int(self.lengths.min()) == self.longest
 
 
-class LeanDecoder(Decoder):
-    """`StackDecoder` step by step; its teacher-forced `forward` is the plain one."""
+class LeanDecoder:
+    """`StackDecoder` step by step. A memory may be of arrays or of tensors."""
 
-    def __init__(self, plain: StackDecoder, bits: int) -> None:
-        super().__init__()
-        self.plain = plain
-        self.head = plain.head
-        self.embed = LeanEmbedding(plain.embed)
+    def __init__(self, plain: Stack, bits: int) -> None:
+        self.embed = LeanEmbedding(plain)
         self.lean = LeanStack(plain, bits)
-        self.crossing = [block.cross_attention for block in plain.blocks if block.cross_attention is not None]
-        self.project = [PackedLinear(cross.project, bits) for cross in self.crossing]
-        self.vocabulary = plain.head.out_features
+        crossing = range(plain.layers) if plain.cross else []
+        self.project = [self.lean.packed(f"blocks.{number}.cross_attention.project") for number in crossing]
+        self.vocabulary = plain.weights["head.weight"].shape[0]
 
-    def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
-        return self.plain.features(tokens_BT, memory)
-
-    def start(self, memory: Memory | None, rows: int = 1) -> LeanState:
-        count = memory.states_MSD.shape[0] if memory else 1
-        real = memory.mask_MS.numpy().astype(np.uint8, order="C") if memory and memory.mask_MS is not None else None
+    def start(self, memory: Any, rows: int = 1) -> LeanState:
+        count = len(memory.states_MSD) if memory else 1
         return LeanState(
-            pool=torch.empty(self.lean.stack.layers, 0, 2 * self.lean.width),
+            pool=np.empty((self.lean.stack.layers, 0, 2 * self.lean.width), dtype=np.float32),
             used=0,
             places=np.zeros((count * rows, FIRST_STEPS), dtype=np.int32),
             lengths=np.zeros(count * rows, dtype=np.int32),
             longest=0,
             even=True,
-            memories=self._memories(memory.states_MSD) if memory else [],
-            memory_real=real,
+            memories=self._memories(np.asarray(memory.states_MSD)) if memory else [],
+            memory_real=_real(memory.mask_MS) if memory else None,
             memory_of=np.repeat(np.arange(count, dtype=np.int32), rows),
-            room=torch.empty(count * rows, self.vocabulary),
+            room=np.empty((count * rows, self.vocabulary), dtype=np.float32),
         )
 
-    def _memories(self, states_MSD: Tensor) -> list[Tensor]:
+    def _memories(self, states_MSD: Numbers) -> list[Numbers]:
         projected = [project(states_MSD) for project in self.project]
-        for cross, keys_values in zip(self.crossing, projected, strict=True):
-            keys_MSD = keys_values[..., : self.lean.width]
-            keys_MSD.copy_(cross.turned(keys_MSD))
+        if self.lean.plain.rates is not None:
+            for keys_values in projected:
+                keys_MSD = keys_values[..., : self.lean.width]
+                keys_MSD[...] = self.lean.plain.turned(keys_MSD)
         return projected
 
-    def extend(self, tokens_BT: Tensor, lengths_B: Tensor, state: State) -> tuple[Tensor, LeanState]:
-        assert isinstance(state, LeanState)
-        wanted, written = lengths_B.numpy(), []
+    def extend(self, tokens_BT: Numbers, lengths_B: Numbers, state: LeanState) -> tuple[Numbers, LeanState]:
+        tokens_BT, wanted, written = np.asarray(tokens_BT), np.asarray(lengths_B), []
         for t in range(tokens_BT.shape[1]):
             before = state.lengths
             logits_BV, state = self.step(tokens_BT[:, t], state)
-            written.append(logits_BV.clone())
+            written.append(logits_BV.copy())
             if (wanted <= t).any():  # rows that have nothing more to write went along, and forget it again
                 state.shorten(np.where(wanted > t, state.lengths, before))
-        return torch.stack(written, dim=1), state
+        return np.stack(written, axis=1), state
 
-    def step(self, tokens_B: Tensor, state: State) -> tuple[Tensor, LeanState]:
-        assert isinstance(state, LeanState)
+    def step(self, tokens_B: Numbers, state: LeanState) -> tuple[Numbers, LeanState]:
         positions = np.asarray(state.longest) if state.even else state.lengths
-        x_BD = self.embed(tokens_B.numpy(), positions, state.longest)
+        x_BD = self.embed(np.asarray(tokens_B), positions, state.longest)
         logits_BV = state.room[: state.rows]
         self.lean.turn_up_to(state.longest)
         state.add_token()
@@ -307,7 +278,7 @@ class LeanDecoder(Decoder):
             native.Job(
                 rows=state.rows,
                 x=_at(x_BD),
-                pool=state.pool.data_ptr(),
+                pool=_at(state.pool),
                 capacity=state.pool.shape[1],
                 places=_at(state.places),
                 lengths=_at(state.lengths),
@@ -316,30 +287,40 @@ class LeanDecoder(Decoder):
                 memory=ctypes.addressof(state.memory_pointers),
                 memory_real=_at(state.memory_real),
                 memory_of=_at(state.memory_of),
-                logits=logits_BV.data_ptr(),
+                logits=_at(logits_BV),
             )
         )
         return logits_BV, state
-
-
-def _norm(norm: Tensor | nn.Module) -> native.Norm:
-    assert isinstance(norm, nn.LayerNorm)
-    return native.Norm(norm.weight.data_ptr(), norm.bias.data_ptr(), norm.eps)
 
 
 def _at(array: Numbers | None) -> int | None:
     return None if array is None else array.ctypes.data
 
 
+def _real(mask_MS: Any) -> Numbers | None:
+    """A mask as the kernels want it."""
+    return None if mask_MS is None else np.asarray(mask_MS).astype(np.uint8, order="C")
+
+
 def _widen(places: Numbers, most: int) -> Numbers:
     return np.pad(places, ((0, 0), (0, most - places.shape[1])))
 
 
-def _join_memories(one: LeanState, other: LeanState) -> tuple[list[Tensor], Numbers | None]:
+def _join_memories(one: LeanState, other: LeanState) -> tuple[list[Numbers], Numbers | None]:
+    """What two states keep of their memories, as long as the longer one; and which positions are real."""
     if not one.memories:
         return [], None
-    mine, theirs = (
-        None if state.memory_real is None else torch.from_numpy(state.memory_real).bool() for state in (one, other)
-    )
-    memories, real_MS = join_memories(one.memories, other.memories, mine, theirs)
-    return memories, real_MS.numpy().astype(np.uint8, order="C")
+    longest = max(state.memories[0].shape[1] for state in (one, other))
+
+    def lengthened(part_MSX: Numbers) -> Numbers:
+        return np.pad(part_MSX, ((0, 0), (0, longest - part_MSX.shape[1]), *[(0, 0)] * (part_MSX.ndim - 2)))
+
+    real = [
+        np.ones(state.memories[0].shape[:2], dtype=np.uint8) if state.memory_real is None else state.memory_real
+        for state in (one, other)
+    ]
+    memories = [
+        np.concatenate([lengthened(mine), lengthened(theirs)])
+        for mine, theirs in zip(one.memories, other.memories, strict=True)
+    ]
+    return memories, np.concatenate([lengthened(part) for part in real])

@@ -78,12 +78,16 @@ def kind_of(letter: str) -> int:
 
 
 class Lexicon:
-    """A list of words, for tokens that are bytes or characters."""
+    """A list of words; it guides a search whose tokens are bytes or characters."""
 
     def __init__(self, words: Iterable[str], vocabulary: Vocabulary, price: float = 0.0) -> None:
         """`price`: what a typed word that is not on the list costs when it is left, in natural logarithms."""
         self.words = frozenset(words)
         self.price = price
+        self.guides = vocabulary.speller is None
+        """Whether it can follow what is written, letter by letter."""
+        if not self.guides:
+            return
         trie = Trie()
         self.root = trie.root()
         for word in self.words:

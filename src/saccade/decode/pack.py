@@ -1,51 +1,27 @@
-"""Weights packed once at load for the narrow matrices of running a model, where plain fp32 is slow.
-
-How is a name: `exact` is fp32 as trained. `int16` (C kernels, 12-bit weights) and `fp16` (fbgemm) are near
-lossless; `int8` is the smallest and may change a word. All but fbgemm's int8 treat every row alone.
-"""
+"""A model's linear layers packed once at load for the narrow matrices of running it, where plain fp32 is slow."""
 
 import copy
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from saccade import native
-
-PANEL = 16
-How = Literal["exact", "int16", "fp16", "int8"]
-NEAR_LOSSLESS: tuple[How, ...] = ("int16", "fp16", "exact")
+from saccade.decode.packed import How, Packed
 
 
 class PackedLinear(nn.Module):
-    """A linear layer on the C kernels: weights rounded to integers with one scale per output."""
+    """A linear layer on the C kernels."""
 
     def __init__(self, linear: nn.Linear, bits: int) -> None:
         super().__init__()
-        library = native.needed()
-        outputs, inputs = linear.weight.shape
-        weights = linear.weight.detach().float().contiguous()
-        self.weights = torch.empty(library.packed_bytes(outputs, inputs, bits), dtype=torch.uint8)
-        # The kernels finish whole panels of outputs.
-        self.scales, self.bias = torch.zeros(outputs + PANEL), torch.zeros(outputs + PANEL)
-        if linear.bias is not None:
-            self.bias[:outputs] = linear.bias.detach()
-        library.pack_weights(weights.data_ptr(), outputs, inputs, bits, self.weights.data_ptr(), self.scales.data_ptr())
-        self.outputs, self.library = outputs, library
-        self.layer = native.Linear(
-            outputs, inputs, bits, self.weights.data_ptr(), self.scales.data_ptr(), self.bias.data_ptr()
-        )
+        bias = None if linear.bias is None else linear.bias.detach().numpy()
+        self.packed = Packed(linear.weight.detach().numpy(), bias, bits)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.contiguous()
-        y = x.new_empty(*x.shape[:-1], self.outputs)
-        rows = x.numel() // x.shape[-1]
-        if self.library.run_linear(self.layer, x.data_ptr(), rows, y.data_ptr(), native.threads()):
-            raise MemoryError(f"no memory for {rows} rows")
-        return y
+        return torch.from_numpy(self.packed(x.numpy()))
 
 
 class Fp16Linear(nn.Module):

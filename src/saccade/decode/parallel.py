@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-import torch
-
 from saccade import native
 
 Batch = TypeVar("Batch")
@@ -21,7 +19,7 @@ def side_by_side(work: Callable[[Batch], Result], batches: Sequence[Batch]) -> I
         return
 
     def alone(batch: Batch) -> Result:
-        with native.single_threaded(), torch.inference_mode():
+        with native.single_threaded():
             return work(batch)
 
     with ThreadPoolExecutor(threads) as pool:

@@ -3,11 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from saccade.decode.filters import keep_likeliest, keep_nucleus, penalise
+from saccade.decode.running import as_array
 from saccade.errors import WrongUse
 
 LARGEST_SEED = 2**40
@@ -58,13 +61,15 @@ class Draw:
         self.seen = [set(prefix) for prefix in self.prefixes]
         self.generators = [torch.Generator().manual_seed(seed * 1_000_003 + number) for number in self.numbers]
 
-    def __call__(self, logits_BV: Tensor, inputs: list[int]) -> tuple[Tensor, Tensor]:
+    def __call__(self, logits_BV: Any, inputs: list[int]) -> tuple[np.ndarray, np.ndarray]:
         """The log-probabilities are the model's own: what was filtered changes what is drawn, not how likely it is."""
+        logits_BV = torch.as_tensor(logits_BV)
         drawn_B1 = self._draw(self._filtered(logits_BV, inputs), inputs)
         if self.drawing.repetition != 1:
             for i, token in zip(inputs, drawn_B1[:, 0].tolist(), strict=True):
                 self.seen[i].add(token)
-        return (logits_BV.gather(1, drawn_B1) - logits_BV.logsumexp(dim=1, keepdim=True))[:, 0], drawn_B1[:, 0]
+        logprobs_B1 = logits_BV.gather(1, drawn_B1) - logits_BV.logsumexp(dim=1, keepdim=True)
+        return as_array(logprobs_B1[:, 0]), as_array(drawn_B1[:, 0])
 
     def _filtered(self, logits_BV: Tensor, inputs: list[int]) -> Tensor:
         drawing = self.drawing

@@ -1,6 +1,7 @@
 """Which search, with which settings: one call for greedy, beam and sampling."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from pydantic import Field
 
@@ -9,8 +10,7 @@ from saccade.decode.beam import beam
 from saccade.decode.greedy import greedy
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.lexicon import Lexicon
-from saccade.decode.sample import Draw, Drawing
-from saccade.models.contract import Decoder, Memory
+from saccade.decode.running import Writer
 
 
 class SearchConfig(Record):
@@ -35,8 +35,8 @@ class SearchConfig(Record):
 
 
 def search(
-    decoder: Decoder,
-    memory: Memory | None,
+    decoder: Writer,
+    memory: Any,
     config: SearchConfig,
     *,
     prefixes: Sequence[Sequence[int]],
@@ -51,6 +51,8 @@ def search(
     """
     guide = lexicon.guide(sources, prefixes, config.beam) if lexicon and config.temperature is None else None
     if config.temperature is not None:
+        from saccade.decode.sample import Draw, Drawing  # the only search that needs PyTorch
+
         draw = Draw(Drawing(temperature=config.temperature, seed=config.seed), numbers, prefixes)
         texts = greedy(decoder, memory, prefixes=prefixes, limits=limits, alpha=config.alpha, choose=draw)
     elif config.beam == 1:

@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 
 from saccade.errors import UserError, WrongUse
-from saccade.folder import Storage, write_card, write_folder
+from saccade.folder import Storage, write_card
 from saccade.interop.llama2c import Content, Llama, read_llama2c, read_llama2c_tokenizer
 from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
 from saccade.nn.rotary import Rotary
 from saccade.tokens.marks import BEGIN, END
 from saccade.tokens.vocabulary import read_vocabulary
+from saccade.weights import write_folder
 
 FILES = ("README.md", "model.safetensors", "tokenizer.json", "config.json")
 LARGEST_HALF = 65504

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -83,6 +84,10 @@ class State(Protocol):
 
     @property
     def device(self) -> torch.device: ...
+
+    def own(self, numbers: np.ndarray) -> Tensor:
+        """Rows or tokens as tensors, where the state is."""
+        return torch.from_numpy(numbers).to(self.device)
 
     @property
     def nbytes(self) -> int: ...

@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +13,8 @@ from contextvars import ContextVar
 from ctypes import POINTER, c_float, c_int, c_int64, c_uint64, c_void_p
 from functools import cache
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-
-import torch
 
 # Sums may be reordered into vectors; infinities must stay infinities, so not all of -ffast-math.
 FLAGS = [
@@ -125,8 +125,12 @@ _threads_here: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def threads() -> int:
-    """How many threads a call may use: as many as PyTorch, unless said otherwise for this thread of the program."""
-    return _threads_here.get() or torch.get_num_threads()
+    """How many threads a call may use: as many as PyTorch, unless said otherwise for this thread of the program.
+
+    Who has not imported PyTorch is not made to wait for it: it would ask OpenMP, too.
+    """
+    torch = sys.modules.get("torch")
+    return _threads_here.get() or int(torch.get_num_threads() if torch else needed().most_threads())
 
 
 @contextmanager
@@ -161,7 +165,9 @@ def _built() -> Path:
 
 def _openmp() -> list[str]:
     """The OpenMP library PyTorch brought along, whatever its name, so that both share one pool of threads."""
-    brought = sorted((Path(torch.__file__).parent / "lib").glob("libgomp*.so*"))
+    found = find_spec("torch")  # where it is, without importing it
+    homes = found.submodule_search_locations if found else None
+    brought = sorted(path for home in homes or [] for path in (Path(home) / "lib").glob("libgomp*.so*"))
     return [str(path) for path in brought[:1]] or ["-fopenmp"]
 
 
@@ -180,6 +186,7 @@ def _processor() -> bytes:
 
 
 def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
+    library.most_threads.argtypes = []
     library.packed_bytes.argtypes = [c_int, c_int, c_int]
     library.packed_bytes.restype = c_int64
     library.pack_weights.argtypes = [c_void_p, c_int, c_int, c_int, c_void_p, c_void_p]

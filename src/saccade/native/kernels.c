@@ -31,6 +31,8 @@ enum { RELU = 1, GELU = 2, ADD = 4 };
 
 /* ---- threads: PyTorch's own, for a second pool beside it would fight it for the cores ---- */
 
+int most_threads(void) { return omp_get_max_threads(); }
+
 /* Small work is done by one thread: calling the others costs some microseconds, and more on a busy machine. */
 static int enough(int threads, double operations) {
     int useful = 1 + (int)fmin(operations / 5e5, 1024);

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from saccade.models.transformer import StackConfig, build_blocks
+from saccade.native.allocator import most_memory
 from saccade.nn.conv import GatedConvolution
 from saccade.nn.multihead import SelfAttention
 from saccade.nn.recurrent import GruCell, LstmCell, unroll
 from saccade.study.plots import Line, Panel, draw_panels, markdown_table
-from saccade.train.allocator import most_memory
 
 Say = Callable[[str], None]
 WIDTH, HEADS, KERNEL = 64, 4, 3

@@ -18,9 +18,9 @@ from torch import Tensor
 
 from saccade.data.batches import SequenceBatch
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
+from saccade.native.allocator import keep_memory
 from saccade.study.plots import Panel, draw_panels, markdown_table
 from saccade.tokens.marks import BEGIN, END
-from saccade.train.allocator import keep_memory
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
 from saccade.train.parts import Parts

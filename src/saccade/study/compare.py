@@ -19,7 +19,8 @@ from saccade.evaluate.metrics import bleu
 from saccade.folder import read_folder
 from saccade.look.record import Alignment
 from saccade.study.plots import Panel, draw_panels, markdown_table
-from saccade.tasks.contract import Recipe, Request, Task
+from saccade.tasks.asked import Request
+from saccade.tasks.contract import Recipe, Task
 from saccade.tasks.load import task_named
 from saccade.tasks.sequence import by_source
 from saccade.tasks.translation import TranslationTask

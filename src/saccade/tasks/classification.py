@@ -12,20 +12,22 @@ from torch import nn
 from saccade.data.labelled import Texts
 from saccade.data.sampler import Sampler
 from saccade.data.table import Examples, Parts, TableConfig, guess_columns, guess_table, read_parts, read_table
-from saccade.decode.pack import How
+from saccade.decode.packed import How
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.classes import Classified, class_scores, number_scores
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, filled, insist_on_room
+from saccade.folder import ModelFolder, Storage
 from saccade.models.heads import Classifier as ClassifierModel
+from saccade.tasks.asked import Report, Request, unreported
 from saccade.tasks.classifier import Classifier
-from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.contract import Recipe
 from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config, hiding
 from saccade.tasks.store import store
 from saccade.tokens.vocabulary import read_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import ClassObjective
 from saccade.train.optim import AdamConfig
+from saccade.weights import filled, insist_on_room
 
 
 class ClassificationRecipe(EncoderRecipe):

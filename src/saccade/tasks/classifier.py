@@ -9,14 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.data.batches import in_order
 from saccade.data.labelled import Texts
+from saccade.data.ragged import in_order
 from saccade.errors import UserError
 from saccade.look.record import TextLooks
 from saccade.models.heads import Classifier as ClassifierModel
 from saccade.nn.watch import watch
-from saccade.tasks.asked import Asked
-from saccade.tasks.contract import Report, Request, unreported
+from saccade.tasks.asked import Asked, Report, Request, unreported
 from saccade.tokens.vocabulary import Vocabulary
 
 BATCH_TOKENS = 4096

@@ -12,14 +12,13 @@ from saccade.data.stream import Stream
 from saccade.decode.continuous import write_on
 from saccade.decode.engine import fast_decoder
 from saccade.decode.measure import fastest
-from saccade.decode.pack import How
+from saccade.decode.packed import How
 from saccade.decode.sample import Draw, Drawing
 from saccade.errors import UserError, WrongUse
 from saccade.look.record import END_LABEL, TextLooks
 from saccade.models.gpt import LanguageModel
 from saccade.nn.watch import watch
-from saccade.tasks.asked import Asked
-from saccade.tasks.contract import Report, Request, unreported
+from saccade.tasks.asked import Asked, Report, Request, unreported
 from saccade.tokens.marks import BEGIN, END
 from saccade.tokens.vocabulary import Vocabulary
 

@@ -1,16 +1,14 @@
 """What a task is. The commands know tasks only through this."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from saccade.config import Record
-from saccade.decode.pack import How
-from saccade.errors import UserError
+from saccade.decode.packed import How
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder
-from saccade.look.record import TextLooks
+from saccade.tasks.asked import Pipeline, Report, Request, unreported
 from saccade.train.loop import Outcome, TrainConfig, Work
 
 
@@ -36,77 +34,6 @@ class Recipe(Record):
     """How it is trained."""
     card: CardConfig = CardConfig()
     """What the card says."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """How a pipeline is asked, as far as it differs from the model's own settings. A task takes what concerns it."""
-
-    beam: int | None = None
-    alpha: float | None = None
-    best: int = 1
-    """How many answers per input."""
-    prefix: str = ""
-    """What the answer must begin with."""
-    temperature: float | None = None
-    seed: int | None = None
-    top_k: int | None = None
-    top_p: float | None = None
-    repetition: float | None = None
-    stop: tuple[str, ...] = ()
-    """Strings that end the answer; they are not part of it."""
-    max_tokens: int | None = None
-    """The longest answer, where the input does not decide it."""
-
-
-Report = Callable[[int, int], None]
-"""Told how much is done, and of how much, while something takes its time."""
-
-
-def unreported(done: int, total: int) -> None:
-    """The report nobody reads."""
-
-
-class Answer(Protocol):
-    """What a pipeline says about one input."""
-
-    @property
-    def text(self) -> str: ...
-
-    @property
-    def score(self) -> float: ...
-
-    @property
-    def best(self) -> Sequence["Answer"]:
-        """All answers that were asked for, this one first."""
-        ...
-
-    @property
-    def looks(self) -> TextLooks:
-        """Where the model looked."""
-        ...
-
-    def record(self) -> dict[str, Any]:
-        """The answer as plain values, for `--format json`."""
-        ...
-
-
-class Pipeline(Protocol):
-    """A loaded model that does its task: what `saccade.load` returns."""
-
-    def answer(
-        self,
-        texts: Sequence[str],
-        request: Request,
-        *,
-        numbers: Sequence[int] | None = None,
-        report: Report = unreported,
-    ) -> Sequence[Answer | UserError]:
-        """An answer, or why there is none, for every text; `numbers` are the texts' places in a longer input."""
-        ...
-
-    @property
-    def parameters(self) -> int: ...
 
 
 class Task(Protocol):

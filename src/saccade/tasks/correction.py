@@ -11,18 +11,15 @@ from saccade.data.documents import TextFile, read_documents
 from saccade.data.misspell import read_misspellings
 from saccade.data.noise import Noise, NoiseConfig, count_words, find_names
 from saccade.data.text import Pair, find, read_pairs
-from saccade.decode.lexicon import Lexicon
-from saccade.decode.pack import How
-from saccade.errors import UserError, WrongUse
+from saccade.errors import WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.spelling import Corrected, correction_rate, introduction_rate, spelling_scores, word_accuracy
 from saccade.folder import ModelFolder
-from saccade.tasks.contract import Recipe, Report, Request, unreported
-from saccade.tasks.corrector import Corrector
+from saccade.tasks.asked import Report, Request, unreported
+from saccade.tasks.contract import Recipe
+from saccade.tasks.corrector import MOST_PRICE, Corrector
 from saccade.tasks.edits import apply, edits
 from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered
-
-MOST_PRICE = 100.0
 
 
 class SpellingData(SequenceData):
@@ -40,6 +37,8 @@ class SpellingData(SequenceData):
     """How much is misspelt, and how."""
     copies: int = Field(1, ge=1, le=100)
     """How often each sentence is met, misspelt otherwise each time."""
+    alone: bool = False
+    """Each word of the lists is met by itself, too, as often as a sentence."""
     most_valid: int = Field(500, ge=1)
     """So many of the sentences to choose by are taken."""
     longest: int = Field(160, ge=1)
@@ -52,7 +51,8 @@ class CorrectionRecipe(SequenceRecipe):
     caution: float = Field(1.0, gt=0, le=1)
     """A word is changed only if the model gives less than this probability to leaving it as it is."""
     known: int = Field(0, ge=0)
-    """A word is changed only into one that the training sentences have at least so often; 0: into any."""
+    """A word is changed only into one that the training sentences have at least so often, or that was met `alone`; 0:
+    into any."""
     price: float = Field(0.0, ge=0, le=MOST_PRICE)
     """With `known`: what it costs, in natural logarithms, to leave a word that they do not have and that is no name."""
 
@@ -72,11 +72,11 @@ class CorrectionTask(SequenceTask):
     def training_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[Pair]:
         sentences = read_documents(recipe.data.train, folders)
         noise = _noise(recipe.data, folders, sentences)
-        seed = recipe.train.seed
+        seed, texts = recipe.train.seed, sentences + (sorted(noise.known) if recipe.data.alone else [])
         return [
-            (noise(sentence, np.random.default_rng([seed, copy, place])), sentence)
+            (noise(text, np.random.default_rng([seed, copy, place])), text)
             for copy in range(recipe.data.copies)
-            for place, sentence in enumerate(sentences)
+            for place, text in enumerate(texts)
         ]
 
     def held_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[Pair]:
@@ -94,24 +94,12 @@ class CorrectionTask(SequenceTask):
         if not recipe.known:
             return None
         met = count_words(read_documents(recipe.data.train, folders))
-        return sorted(word for word, count in met.items() if count >= recipe.known)
+        lists = read_misspellings([find(name, folders) for name in recipe.data.misspellings])
+        alone = {right for _, right, _ in lists} if recipe.data.alone else set()
+        return sorted(alone.union(word for word, count in met.items() if count >= recipe.known))
 
     def settings(self, recipe: CorrectionRecipe) -> dict[str, Any]:
         return {"caution": recipe.caution} | ({"price": recipe.price} if recipe.known else {})
-
-    def load(self, folder: ModelFolder, how: How | None = None) -> Corrector:
-        corrector = super().load(folder, how)
-        assert isinstance(corrector, Corrector)
-        where = folder.path / "config.json"
-        caution, price = folder.config.get("caution", 1.0), folder.config.get("price", 0.0)
-        if not isinstance(caution, int | float) or not 0 < caution <= 1:
-            raise UserError(f"{where}: caution is {caution!r}, not a number above 0, at most 1")
-        if not isinstance(price, int | float) or not 0 <= price <= MOST_PRICE:
-            raise UserError(f"{where}: price is {price!r}, not a number from 0 to {MOST_PRICE}")
-        corrector.caution = caution
-        if folder.words is not None:
-            corrector.lexicon = Lexicon(folder.words, corrector.vocabulary, price)
-        return corrector
 
     def figures(
         self, recipe: CorrectionRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]

@@ -3,18 +3,21 @@
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from saccade.data.noise import find_words
+from saccade.decode.lexicon import Lexicon
 from saccade.errors import UserError
+from saccade.folder import ModelFolder
 from saccade.look.record import TextLooks
-from saccade.tasks.contract import Report, Request, unreported
+from saccade.tasks.asked import Report, Request, unreported
 from saccade.tasks.doubt import doubts
 from saccade.tasks.edits import Edit, apply, edits
 from saccade.tasks.translator import Translation, Translator
 
+MOST_PRICE = 100.0
 LONGEST = 160
 """Characters that are corrected at once; longer texts are cut at spaces, after a sentence where there is one."""
 CUTS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|\s+")
@@ -60,6 +63,17 @@ class Corrector(Translator):
     caution = 1.0
     """A word is changed only if the model gives less than this probability to leaving it as it is."""
 
+    def configure(self, folder: ModelFolder) -> None:
+        where = folder.path / "config.json"
+        caution, price = folder.config.get("caution", 1.0), folder.config.get("price", 0.0)
+        if not isinstance(caution, int | float) or not 0 < caution <= 1:
+            raise UserError(f"{where}: caution is {caution!r}, not a number above 0, at most 1")
+        if not isinstance(price, int | float) or not 0 <= price <= MOST_PRICE:
+            raise UserError(f"{where}: price is {price!r}, not a number from 0 to {MOST_PRICE}")
+        self.caution = caution
+        if folder.words is not None:
+            self.lexicon = Lexicon(folder.words, self.vocabulary, price)
+
     def answer(  # type: ignore[override]
         self,
         texts: Sequence[str],
@@ -69,33 +83,53 @@ class Corrector(Translator):
         report: Report = unreported,
     ) -> list[Correction | UserError]:
         stretches = [list(_stretches(text)) for text in texts]
+        # Where the search does not keep to the lexicon, its second choice may be a word where its first one is none.
+        also = 0 if self.lexicon is None or self.lexicon.guides else request.beam or self.config.beam
         asked = [text[a:b] for text, parts in zip(texts, stretches, strict=True) for a, b in parts]
         places = range(len(texts)) if numbers is None else numbers
         owners = [place for place, parts in zip(places, stretches, strict=True) for _ in parts]
-        answers = super().answer(asked, request, numbers=owners, report=report)
+        answers = super().answer(asked, replace(request, best=max(request.best, also)), numbers=owners, report=report)
         written = iter(zip(answers, self._changes(asked, answers), strict=True))
         return [
-            self._correction(text, parts, [next(written) for _ in parts])
+            self._correction(text, parts, [next(written) for _ in parts], request.best)
             for text, parts in zip(texts, stretches, strict=True)
         ]
 
     def _changes(self, asked: Sequence[str], answers: Sequence[Translation | UserError]) -> list[list[Edit]]:
         """Those changes of each text that the model is sure enough of."""
         found = [
-            [] if isinstance(answer, UserError) else edits(text, answer.text)
+            [] if isinstance(answer, UserError) else self._edits(text, answer)
             for text, answer in zip(asked, answers, strict=True)
         ]
         if self.caution >= 1:
             return found
         doubtful = [n for n, answer in enumerate(answers) if found[n] and not self._is_sure(asked[n], answer, found[n])]
-        doubted = doubts(
-            self.engine, self.model, self.vocabulary, [asked[n] for n in doubtful], [found[n] for n in doubtful]
-        )
+        doubted = doubts(self.running, self.vocabulary, [asked[n] for n in doubtful], [found[n] for n in doubtful])
         for n, each in zip(doubtful, doubted, strict=True):
             found[n] = [
                 edit for edit, doubt in zip(found[n], each, strict=True) if self._priced(edit, doubt) < self.caution
             ]
         return found
+
+    def _edits(self, text: str, answer: Translation) -> list[Edit]:
+        """The changes of the answer; or, by a lexicon that did not guide the search, for every word the first of the
+        answers that has a known word there."""
+        lexicon = self.lexicon
+        if lexicon is None or lexicon.guides:
+            return edits(text, answer.text)
+        ways = [{(edit.start, edit.stop): edit for edit in edits(text, one.text)} for one in answer.best]
+        chosen: list[Edit] = []
+        for start, stop in sorted({place for way in ways for place in way}):
+            left = lexicon.knows(text[start:stop], opens=start == 0)
+            for edit in (way.get((start, stop)) for way in ways):
+                if edit is None and not left:
+                    continue
+                if edit is not None and not all(lexicon.knows(word, opens=True) for word in edit.right.split()):
+                    continue
+                if edit is not None and (not chosen or chosen[-1].stop <= start):
+                    chosen.append(edit)
+                break
+        return chosen
 
     def _priced(self, edit: Edit, doubt: float) -> float:
         """The probability that a word was right, less the price of leaving one that the lexicon does not have."""
@@ -115,6 +149,7 @@ class Corrector(Translator):
         text: str,
         stretches: list[tuple[int, int]],
         written: list[tuple[Translation | UserError, list[Edit]]],
+        best: int,
     ) -> Correction | UserError:
         found: list[Translation] = []
         for one, _ in written:
@@ -128,7 +163,7 @@ class Corrector(Translator):
         for (start, stop), part in zip(stretches, found, strict=True):
             for other in part.others:
                 correction = _one(text, stretches, [other], [edits(text[start:stop], other.text)])
-                if correction.text not in seen:
+                if len(first.others) + 1 < best and correction.text not in seen:
                     seen.add(correction.text)
                     first.others.append(correction)
         return first

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
-from saccade.data.batches import Ragged, SequencePairs, in_order
-from saccade.models.encdec import EncoderDecoder
+from saccade.data.ragged import in_order, pad_sources
+from saccade.decode.hypothesis import write_each
+from saccade.decode.running import Running, as_array
 from saccade.tasks.edits import Edit, apply
+from saccade.tokens.marks import BEGIN, END
 from saccade.tokens.vocabulary import Vocabulary
 
 BATCH_TOKENS = 4096
@@ -26,44 +27,40 @@ class Left(NamedTuple):
 
 
 def doubts(
-    reader: EncoderDecoder,
-    model: EncoderDecoder,
-    vocabulary: Vocabulary,
-    texts: Sequence[str],
-    changes: Sequence[list[Edit]],
+    running: Running, vocabulary: Vocabulary, texts: Sequence[str], changes: Sequence[list[Edit]]
 ) -> list[list[float]]:
-    """For every change of every text, the probability that the word is left as it is, where all before it is mended.
-
-    `reader` is the model as it reads fastest.
-    """
+    """For every change of every text, the probability that the word is left as it is, where all before it is mended."""
     rows = [row for text, some in zip(texts, changes, strict=True) if some for row in _left(vocabulary, text, some)]
-    if not rows:
-        return [[] for _ in changes]
-    text_of = np.repeat(np.arange(len(changes)), [len(some) for some in changes])
-    pairs = SequencePairs(Ragged.of([row.source for row in rows]), Ragged.of([row.target for row in rows]))
     found = np.zeros(len(rows))
-    with torch.inference_mode():
-        # By the length of their sources: so the changes of one text come together, and it is read once for all.
-        for part in in_order(2 * pairs.sizes()[0], BATCH_TOKENS):
-            batch = pairs.batch(part)
-            _, first, of = np.unique(text_of[part], return_index=True, return_inverse=True)
-            mask_MS = None if batch.source_mask_BS is None else batch.source_mask_BS[first]
-            memory = reader.read(batch.source_BS[first], mask_MS).rows(torch.from_numpy(of))
-            logits_BTV = model.decoder(batch.target_BT, memory)
-            chosen_BT = logits_BTV.log_softmax(dim=-1).gather(2, batch.labels_BT[..., None])[..., 0]
-            found[part] = [
-                chosen_T[rows[i].begin : rows[i].stop].sum().exp() for i, chosen_T in zip(part, chosen_BT, strict=True)
-            ]
+    lengths = np.array([len(row.source) + len(row.target) + 2 for row in rows], dtype=np.int64)
+    for part in in_order(lengths, BATCH_TOKENS):
+        with running.at_work():
+            found[part] = _chances(running, [rows[i] for i in part])
     probabilities = iter(found.tolist())
     return [[next(probabilities) for _ in some] for some in changes]
 
 
+def _chances(running: Running, rows: Sequence[Left]) -> list[float]:
+    """The probability of each row's word, by the probabilities of its tokens."""
+    memory = running.read(*pad_sources([row.source for row in rows]))
+    logits_BTV = as_array(write_each(running.decoder, memory, [[BEGIN, *row.target] for row in rows])[0])
+    chances = []
+    for row, logits_TV in zip(rows, logits_BTV, strict=True):
+        logits_WV = logits_TV[row.begin : row.stop].astype(np.float64)
+        tokens_W = [*row.target, END][row.begin : row.stop]
+        sums_W = np.log(np.exp(logits_WV - logits_WV.max(axis=1, keepdims=True)).sum(axis=1)) + logits_WV.max(axis=1)
+        chances.append(float(np.exp((logits_WV[np.arange(len(tokens_W)), tokens_W] - sums_W).sum())))
+    return chances
+
+
 def _left(vocabulary: Vocabulary, text: str, changes: list[Edit]) -> Iterator[Left]:
     befores = [apply(text[: edit.start], changes[:place]) for place, edit in enumerate(changes)]
-    # What follows the word, if only the end, belongs to it: "the" may be left where "then" begins.
-    wholes = [f"{before}{edit.wrong}{text[edit.stop :][:1]}" for before, edit in zip(befores, changes, strict=True)]
-    source, *encoded = vocabulary.encode([text, *befores, *wholes])
+    # What follows the word, if only the end, belongs to it: "the" may be left where "then" begins. Where words are
+    # joined from pieces, the next one begins with its space, and "the" is no beginning of "then".
+    more = 0 if vocabulary.speller else 1
+    wholes = [f"{before}{edit.wrong}{text[edit.stop :][:more]}" for before, edit in zip(befores, changes, strict=True)]
+    [source], encoded = vocabulary.read([text]), vocabulary.encode([*befores, *wholes])
     for before, whole, edit in zip(encoded[: len(changes)], encoded[len(changes) :], changes, strict=True):
         same = zip(before, whole, strict=False)
         begin = next((place for place, (one, other) in enumerate(same) if one != other), len(before))
-        yield Left(source, whole, begin, len(whole) + (edit.stop == len(text)))
+        yield Left(source, whole, begin, len(whole) + (more and edit.stop == len(text)))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import torch
 from pydantic import BeforeValidator, Field, model_validator
-from torch import Tensor, nn
+from torch import nn
 
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, read_folder
@@ -69,7 +69,7 @@ class Beginning:
 
     config: BertConfig | XlnetConfig
     vocabulary: Vocabulary
-    weights: dict[str, Tensor]
+    weights: dict[str, np.ndarray]
     """By name; none from scratch."""
 
     def fill(self, model: nn.Module) -> None:
@@ -78,7 +78,7 @@ class Beginning:
         with torch.no_grad():
             for name, weight in self.weights.items():
                 if name in mine and mine[name].shape == weight.shape:
-                    mine[name].copy_(weight)
+                    mine[name].copy_(torch.from_numpy(weight))
 
 
 def begin(recipe: EncoderRecipe, texts: Iterable[str], out: Path, *, resume: bool) -> Beginning:

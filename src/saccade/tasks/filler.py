@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from saccade.data.batches import Ragged, padding_mask
+from saccade.data.batches import padding_mask
+from saccade.data.ragged import Ragged
 from saccade.errors import UserError
 from saccade.look.record import TextLooks
 from saccade.models.bert import MaskedModel
 from saccade.models.xlnet import PermutationModel
 from saccade.nn.watch import watch
-from saccade.tasks.asked import Asked
-from saccade.tasks.contract import Report, Request, unreported
+from saccade.tasks.asked import Asked, Report, Request, unreported
 from saccade.tokens.marks import BEGIN, END
 from saccade.tokens.vocabulary import Vocabulary
 

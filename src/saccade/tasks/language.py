@@ -14,14 +14,15 @@ from saccade.data.documents import TextFile, read_documents
 from saccade.data.prepared import keep, kept
 from saccade.data.prompts import read_words
 from saccade.data.stream import Stream, Windows, encode_documents
-from saccade.decode.pack import How
+from saccade.decode.packed import How
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.language import surprise
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, filled, insist_on_room
+from saccade.folder import ModelFolder, Storage
 from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
+from saccade.tasks.asked import Report, Request, unreported
 from saccade.tasks.completer import Completer
-from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.contract import Recipe
 from saccade.tasks.prompting import PromptsConfig, accuracies, held_out_pages, training_pages
 from saccade.tasks.sizes import language_sizes_for
 from saccade.tasks.store import store
@@ -30,6 +31,7 @@ from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary,
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import LanguageObjective
 from saccade.train.optim import AdamConfig
+from saccade.weights import filled, insist_on_room
 
 
 class LanguageRecipe(Recipe):

@@ -3,26 +3,37 @@
 import difflib
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from saccade.decode.pack import How
+from saccade.decode.packed import How
 from saccade.errors import UserError, WrongUse
-from saccade.folder import read_config, read_folder
-from saccade.tasks.contract import Task
-from saccade.tasks.table import TASKS
+from saccade.folder import read_folder
+from saccade.tasks.table import TASKS, TaskRow
+
+if TYPE_CHECKING:
+    from saccade.tasks.contract import Task
 
 PACKAGE = Path(__file__).parent.parent
 ZOO = PACKAGE / "zoo"
 RECIPES = PACKAGE / "recipes"
 
 
-def task_named(name: str) -> Task:
-    """The task of that name; the registry is closed."""
+def row_named(name: str) -> TaskRow:
+    """What the table says of the task of that name; the registry is closed."""
     if name not in TASKS:
         raise UserError(f"unknown task {name!r}; this version knows {', '.join(TASKS)}")
-    module, _, attribute = TASKS[name].home.partition(":")
-    task: Task = getattr(import_module(module), attribute)()
+    return TASKS[name]
+
+
+def task_named(name: str) -> "Task":
+    """The task of that name."""
+    task: Task = _named(row_named(name).home)()
     return task
+
+
+def _named(home: str) -> Any:
+    module, _, attribute = home.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 def bundled_models() -> list[Path]:
@@ -52,9 +63,9 @@ def load(model: str | Path, how: How | None = None) -> Any:
     >>> translator = saccade.load("en-es")
     >>> translator("this cat is very large").text
     """
-    path = model_path(model)
-    task = task_named(read_config(path)["task"])
-    return task.load(read_folder(path), how)
+    folder = read_folder(model_path(model))
+    row = row_named(folder.config["task"])
+    return _named(row.pipeline).open(folder, how) if row.pipeline else task_named(row.name).load(folder, how)
 
 
 def recipe_path(name: str) -> Path:

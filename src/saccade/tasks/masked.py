@@ -9,19 +9,20 @@ import torch
 from pydantic import model_validator
 from torch import nn
 
-from saccade.data.batches import Ragged
 from saccade.data.corrupt import Hider, MaskingConfig
 from saccade.data.documents import TextFile, read_documents
 from saccade.data.prepared import keep, kept
+from saccade.data.ragged import Ragged
 from saccade.data.rows import EPOCH, Rows
 from saccade.data.sentences import Corpus
-from saccade.decode.pack import How
+from saccade.decode.packed import How
 from saccade.evaluate.masked import guess
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, filled, insist_on_room
+from saccade.folder import ModelFolder, Storage
 from saccade.models.bert import BertConfig, MaskedModel, build_masked
 from saccade.models.xlnet import PermutationModel, XlnetConfig, build_xlnet
-from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.asked import Report, Request, unreported
+from saccade.tasks.contract import Recipe
 from saccade.tasks.encoder import TextEncoderConfig, encoder_config
 from saccade.tasks.filler import Filler
 from saccade.tasks.sizes import masked_sizes_for
@@ -31,6 +32,7 @@ from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary,
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import MaskedObjective, PermutedObjective
 from saccade.train.optim import AdamConfig
+from saccade.weights import filled, insist_on_room
 
 
 class MaskedRecipe(Recipe):

@@ -7,8 +7,8 @@ from typing import Any
 from saccade.data.text import Pair
 from saccade.errors import UserError
 from saccade.evaluate.curve import Point
+from saccade.tasks.asked import Report, Request, unreported
 from saccade.tasks.completer import Completer, Completion
-from saccade.tasks.contract import Report, Request, unreported
 from saccade.tasks.template import PromptTemplate, draw_examples, fitted
 
 ROOM = 16

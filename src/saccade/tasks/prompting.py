@@ -13,8 +13,8 @@ from saccade.data.prompts import Question, document, question, read_words
 from saccade.errors import UserError
 from saccade.evaluate.curve import Point, pooled
 from saccade.evaluate.metrics import Score
+from saccade.tasks.asked import Report, Request, unreported
 from saccade.tasks.completer import Completer
-from saccade.tasks.contract import Report, Request, unreported
 
 COUNTS = (0, 1, 2, 4, 8)
 """Examples in a prompt that is scored."""

@@ -9,7 +9,7 @@ from saccade.data.noise import WORD
 from saccade.data.phonemes import as_ipa, as_phonemes, spelling
 from saccade.errors import UserError
 from saccade.look.record import END_LABEL, TextLooks
-from saccade.tasks.contract import Report, Request, unreported
+from saccade.tasks.asked import Report, Request, unreported
 from saccade.tasks.translator import Translation, Translator
 
 BETWEEN = " / "

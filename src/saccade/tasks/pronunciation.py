@@ -12,7 +12,8 @@ from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.pronunciation import phoneme_error_rate, pronunciation_scores, word_error_rate
 from saccade.folder import ModelFolder
-from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.asked import Report, Request, unreported
+from saccade.tasks.contract import Recipe
 from saccade.tasks.pronouncer import Pronouncer
 from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered, by_source
 from saccade.tokens.vocabulary import TokensConfig

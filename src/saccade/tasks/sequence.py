@@ -11,17 +11,19 @@ from pydantic import Field
 from torch import nn
 
 from saccade.config import Record
-from saccade.data.batches import Ragged, SequencePairs, in_order
+from saccade.data.batches import SequencePairs
 from saccade.data.prepared import keep, kept
+from saccade.data.ragged import Ragged, in_order
 from saccade.data.sampler import Sampler
 from saccade.data.text import Pair
-from saccade.decode.pack import How
+from saccade.decode.packed import How
 from saccade.decode.search import SearchConfig
 from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, filled, insist_on_room
+from saccade.folder import ModelFolder, Storage
 from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.asked import Report, Request, unreported
+from saccade.tasks.contract import Recipe
 from saccade.tasks.store import store
 from saccade.tasks.translator import Translator
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
@@ -88,9 +90,10 @@ class SequenceTask(ABC):
         arrays = kept(out / "prepared") if resume and path.exists() else None
         training = [] if arrays else self.training_pairs(recipe, folders)
         if resume and path.exists():
-            vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path)
+            vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path, spelt=recipe.tokens.spelt)
         else:
-            vocabulary = train_vocabulary(recipe.tokens, (text for pair in training for text in pair))
+            joined = (pair[recipe.tokens.spelt :] for pair in training)
+            vocabulary = train_vocabulary(recipe.tokens, (text for texts in joined for text in texts))
             vocabulary.save(path)
         if arrays is None:
             arrays = keep(out / "prepared", _encode(vocabulary, training, recipe.data.longest))
@@ -127,6 +130,7 @@ class SequenceTask(ABC):
             "model": recipe.model.table(),
             "search": recipe.search.table(),
             "data": recipe.data.table(),
+            "spelt": recipe.tokens.spelt,
             **self.settings(recipe),
             "layer": recipe.layer or max(1, (recipe.model.decoder.looks + 1) // 2),
         }
@@ -137,16 +141,7 @@ class SequenceTask(ABC):
         )
 
     def load(self, folder: ModelFolder, how: How | None = None) -> Translator:
-        where = str(folder.path / "config.json")
-        config = EncoderDecoderConfig.read(folder.config["model"], where=where)
-        vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json")
-        insist_on_room(folder, config.encoder.least_weights + config.decoder.least_weights)
-        model = filled(folder, lambda: build_encoder_decoder(config, len(vocabulary)))
-        settings = SearchConfig.read(folder.config.get("search", {}), where=where)
-        layer = folder.config.get("layer", 1)
-        if not isinstance(layer, int) or not 1 <= layer <= max(1, config.decoder.looks):
-            raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {config.decoder.looks}")
-        return self.pipeline(model, vocabulary, settings, layer=layer, how=how)
+        return self.pipeline.open(folder, how)
 
     @abstractmethod
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[Any, list[str]]:
@@ -184,7 +179,7 @@ class _Validation:
         for indices in in_order(self.examples.sizes()[1], 4096):
             loss, items = self.objective(model, self.examples.batch(indices))["loss"]
             total, count = total + loss.item(), count + items
-        translator = Translator(model, self.vocabulary, self.recipe.search)
+        translator = Translator.of(model, self.vocabulary, self.recipe.search)
         outputs = [translation.text for translation in translator(self.sources, beam=1)]
         return {"loss": total / count} | self.task.figures(self.recipe, self.sources, outputs, self.accepted)
 
@@ -209,7 +204,7 @@ def answered(pipeline: Translator, sources: Sequence[str], request: Request, rep
 
 def _encode(vocabulary: Vocabulary, pairs: Sequence[Pair], longest: int) -> dict[str, np.ndarray]:
     """The pairs as ids in flat arrays; those too long on a side are left out, `numbers` says which are there."""
-    sources = vocabulary.encode([source for source, _ in pairs])
+    sources = vocabulary.read([source for source, _ in pairs])
     targets = vocabulary.encode([target for _, target in pairs])
     numbers = [i for i in range(len(pairs)) if len(sources[i]) <= longest and len(targets[i]) <= longest]
     if not numbers:

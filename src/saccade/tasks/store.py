@@ -6,10 +6,12 @@ from typing import Any
 
 from saccade.config import Table
 from saccade.evaluate.metrics import Score
-from saccade.folder import Storage, read_folder, write_card, write_folder
+from saccade.folder import Storage, read_folder, write_card
+from saccade.tasks.asked import Report, Request
 from saccade.tasks.card import card
-from saccade.tasks.contract import Recipe, Report, Request, Task
+from saccade.tasks.contract import Recipe, Task
 from saccade.train.loop import Outcome, Work
+from saccade.weights import write_folder
 
 
 def store(

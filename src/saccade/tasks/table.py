@@ -18,6 +18,8 @@ class TaskRow:
     """Characters of one input that are read; more is no sentence."""
     files: str
     """What `saccade train TASK FILES` takes."""
+    pipeline: str = ""
+    """module:class of what answers, where it need not wait for the task, which also trains."""
     keeps: bool = False
     """An answer is its input with other words: line ends, blank lines and lines that cannot be read stay."""
 
@@ -29,6 +31,7 @@ TASKS = {
             name="translation",
             verb="translate",
             home="saccade.tasks.translation:TranslationTask",
+            pipeline="saccade.tasks.translator:Translator",
             model="en-es",
             help="Translate sentences.",
             longest_text=5_000,
@@ -47,6 +50,7 @@ TASKS = {
             name="correction",
             verb="correct",
             home="saccade.tasks.correction:CorrectionTask",
+            pipeline="saccade.tasks.corrector:Corrector",
             model="speller",
             help="Mend misspellings.",
             longest_text=1_000_000,
@@ -57,6 +61,7 @@ TASKS = {
             name="pronunciation",
             verb="pronounce",
             home="saccade.tasks.pronunciation:PronunciationTask",
+            pipeline="saccade.tasks.pronouncer:Pronouncer",
             model="pronouncer",
             help="Say how words are pronounced.",
             longest_text=100_000,

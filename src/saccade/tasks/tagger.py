@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from saccade.data.batches import in_order
 from saccade.data.conllu import Sentence, TagColumn, retagged, sentence_of
 from saccade.data.labelled import Words
+from saccade.data.ragged import in_order
 from saccade.errors import UserError
 from saccade.look.record import TextLooks
 from saccade.models.heads import Tagger as TaggerModel
 from saccade.nn.watch import watch
-from saccade.tasks.asked import Asked
-from saccade.tasks.contract import Report, Request, unreported
+from saccade.tasks.asked import Asked, Report, Request, unreported
 from saccade.tokens.vocabulary import Vocabulary
 
 BATCH_TOKENS = 4096

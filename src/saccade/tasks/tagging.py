@@ -9,18 +9,19 @@ import torch
 from pydantic import Field
 
 from saccade.config import Record
-from saccade.data.batches import Ragged
 from saccade.data.conllu import Sentence, TagColumn, read_conllu
 from saccade.data.labelled import Words
+from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.data.text import find
-from saccade.decode.pack import How
+from saccade.decode.packed import How
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.classes import Classified, accuracy, macro_f1
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder, Storage, filled, insist_on_room
+from saccade.folder import ModelFolder, Storage
 from saccade.models.heads import Tagger as TaggerModel
-from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.asked import Report, Request, unreported
+from saccade.tasks.contract import Recipe
 from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config, hiding
 from saccade.tasks.store import store
 from saccade.tasks.tagger import Tagger
@@ -28,6 +29,7 @@ from saccade.tokens.vocabulary import read_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import TagObjective
 from saccade.train.optim import AdamConfig
+from saccade.weights import filled, insist_on_room
 
 
 class TreebankConfig(Record):

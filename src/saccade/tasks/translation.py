@@ -14,7 +14,8 @@ from saccade.evaluate.metrics import Score, bleu, chrf
 from saccade.folder import ModelFolder
 from saccade.models.encdec import EncoderDecoderConfig
 from saccade.models.transformer import StackConfig
-from saccade.tasks.contract import Recipe, Report, Request, unreported
+from saccade.tasks.asked import Report, Request, unreported
+from saccade.tasks.contract import Recipe
 from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered, by_source
 from saccade.tasks.sizes import sizes_for
 from saccade.tasks.table import TASKS

@@ -1,29 +1,30 @@
 """A loaded translation model: sentences in, translations out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 
-from saccade.data.batches import in_order, pad_sources
-from saccade.decode.engine import engine
+from saccade.data.ragged import in_order, pad_sources
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.lexicon import Lexicon
 from saccade.decode.measure import fastest
-from saccade.decode.pack import How
+from saccade.decode.opening import open_running
+from saccade.decode.packed import How
 from saccade.decode.parallel import side_by_side
+from saccade.decode.running import Running
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import UserError
+from saccade.folder import ModelFolder
 from saccade.look.record import END_LABEL, TextLooks
-from saccade.models.encdec import EncoderDecoder
-from saccade.nn.watch import watch
-from saccade.tasks.asked import Asked
-from saccade.tasks.contract import Report, Request, unreported
+from saccade.tasks.asked import Asked, Report, Request, unreported
 from saccade.tokens.marks import BEGIN
-from saccade.tokens.vocabulary import Vocabulary
+from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
+
+if TYPE_CHECKING:
+    from saccade.models.encdec import EncoderDecoder
 
 
 @dataclass(frozen=True)
@@ -58,9 +59,11 @@ class Translation:
 
 
 class Translator(Asked[Translation]):
-    """Translates: `translator("a sentence")`, or a list of them, batched."""
+    """Translates: `translator("a sentence")`, or a list of them, batched.
 
-    model: EncoderDecoder
+    It runs on the C kernels, which need no PyTorch, wherever these know the model's parts; the model as it was
+    trained is built when somebody wants to look inside.
+    """
 
     longest_source = 1_000
     """Tokens beyond which a text is no sentence, and is refused."""
@@ -71,20 +74,64 @@ class Translator(Asked[Translation]):
 
     def __init__(
         self,
-        model: EncoderDecoder,
+        running: Running,
+        vocabulary: Vocabulary,
+        config: SearchConfig,
+        build: Callable[[], "EncoderDecoder"],
+        *,
+        layer: int = 1,
+    ) -> None:
+        """`build` makes the model that is `running` as it was trained."""
+        self.running = running
+        self.vocabulary = vocabulary
+        self.config = config
+        self.build = build
+        self.layer = layer
+        """The cross-attention layer that is drawn by default."""
+
+    @classmethod
+    def of(
+        cls,
+        model: "EncoderDecoder",
         vocabulary: Vocabulary,
         config: SearchConfig,
         *,
         layer: int = 1,
         how: How | None = None,
-    ) -> None:
+    ) -> Self:
         """`how` its weights are packed: by default the fastest near-lossless way on this machine."""
-        self.model = model.eval()
-        self.engine = engine(self.model, how or fastest())
-        self.vocabulary = vocabulary
-        self.config = config
-        self.layer = layer
-        """The cross-attention layer that is drawn by default."""
+        from saccade.decode.engine import engine
+
+        return cls(engine(model.eval(), how or fastest()), vocabulary, config, lambda: model, layer=layer)
+
+    @classmethod
+    def open(cls, folder: ModelFolder, how: How | None = None) -> Self:
+        """The model of a folder."""
+        where = str(folder.path / "config.json")
+        spelt = folder.config.get("spelt", False) is True
+        vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spelt=spelt)
+        config = SearchConfig.read(folder.config.get("search", {}), where=where)
+        layer, how = folder.config.get("layer", 1), how or fastest()
+        running = open_running(folder, len(vocabulary), how)
+        if running is not None:
+            looks = folder.config["model"]["decoder"]["layers"]
+            opened = cls(running, vocabulary, config, lambda: _trained(folder, vocabulary), layer=layer)
+        else:
+            from saccade.tasks.trained import sequence_config
+
+            looks = sequence_config(folder).decoder.looks
+            opened = cls.of(_trained(folder, vocabulary), vocabulary, config, layer=layer, how=how)
+        if not isinstance(layer, int) or not 1 <= layer <= max(1, looks):
+            raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {looks}")
+        opened.configure(folder)
+        return opened
+
+    def configure(self, folder: ModelFolder) -> None:
+        """Take from the folder what else it says of such a pipeline."""
+
+    @cached_property
+    def model(self) -> "EncoderDecoder":
+        return self.build()
 
     def answer(
         self,
@@ -100,7 +147,7 @@ class Translator(Asked[Translation]):
         config = SearchConfig.read(self.config.table() | known, where="translate")
         if request.best > config.beam and config.temperature is None:
             config = config.model_copy(update={"beam": request.best})
-        sources = self.vocabulary.encode(texts)
+        sources = self.vocabulary.read(texts)
         answers: list[Translation | UserError] = [
             UserError(f"{len(source)} tokens; at most {self.longest_source} can be read in one text")
             for source in sources
@@ -132,21 +179,26 @@ class Translator(Asked[Translation]):
     ) -> list[list[Hypothesis]]:
         # A prefix that ends in a space would force the next word to begin inside a token.
         forced = self.vocabulary.encode([prefix.rstrip()])[0] if prefix.strip() else []
-        with torch.inference_mode():
+        guide = self.lexicon if self.lexicon and self.lexicon.guides else None
+        with self.running.at_work():
             return search(
-                self.engine.decoder,
-                self.engine.read(*pad_sources(sources)),
+                self.running.decoder,
+                self.running.read(*pad_sources(sources)),
                 config,
                 prefixes=[forced] * len(sources),
                 limits=[config.limit(len(source)) for source in sources],
                 numbers=places,
-                lexicon=self.lexicon,
-                sources=[self.vocabulary.decode(source) for source in sources] if self.lexicon else [],
+                lexicon=guide,
+                sources=[self.vocabulary.decode(source) for source in sources] if guide else [],
             )
 
     def look(self, translation: Translation) -> TextLooks:
         """Every look of a translation, heard in one teacher-forced pass over it."""
-        source, _ = pad_sources([translation.source_ids])
+        import torch
+
+        from saccade.nn.watch import watch
+
+        source = torch.from_numpy(pad_sources([translation.source_ids])[0])
         target = torch.tensor([[BEGIN, *translation.target_ids]])
         with torch.inference_mode(), watch(self.model) as looks:
             self.model(source, None, target)
@@ -159,3 +211,9 @@ class Translator(Asked[Translation]):
             decoder=looks.decoder[:, 0].numpy(),
             layer=self.layer,
         )
+
+
+def _trained(folder: ModelFolder, vocabulary: Vocabulary) -> "EncoderDecoder":
+    from saccade.tasks.trained import sequence_model
+
+    return sequence_model(folder, len(vocabulary))

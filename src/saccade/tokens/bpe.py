@@ -33,6 +33,14 @@ def untrained() -> Tokenizer:
     return tokenizer
 
 
+def unmerged(tokenizer: Tokenizer) -> Tokenizer:
+    """The same ids, but nothing is joined: every byte is a token."""
+    alone = Tokenizer(models.BPE(vocab=tokenizer.get_vocab(), merges=[]))
+    alone.pre_tokenizer = tokenizer.pre_tokenizer
+    alone.encode_special_tokens = True
+    return alone
+
+
 def complaint(words: dict[str, int]) -> str | None:
     """What is wrong with these words, if anything."""
     missing = set(pre_tokenizers.ByteLevel.alphabet()) - words.keys()

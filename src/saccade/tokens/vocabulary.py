@@ -26,6 +26,8 @@ class TokensConfig(Record):
     """For bpe: how many in all; the 256 bytes and three special tokens are always among them."""
     least: int = Field(2, ge=1)
     """For bpe: how often a pair must occur to be merged."""
+    spelt: bool = False
+    """For bpe, where one text is read and another written: what is read is cut into bytes, what is written is not."""
 
 
 class Vocabulary:
@@ -33,9 +35,10 @@ class Vocabulary:
 
     `spaced`: every text is read as if a space stood before it, so that a word has one spelling wherever it stands.
     Pieces always are. What `continues` another text has no such space: the space it begins with is its own.
+    `spelt`: texts that are read, not written, are cut into bytes.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, spaced: bool = True) -> None:
+    def __init__(self, tokenizer: Tokenizer, *, spaced: bool = True, spelt: bool = False) -> None:
         # Without this, "</s>" typed by a user would become the real end of sentence.
         tokenizer.encode_special_tokens = True
         tokenizer.no_truncation()
@@ -46,6 +49,7 @@ class Vocabulary:
         self.spellings = pieces.spellings(tokenizer) if self.kind == "pieces" else None
         self.characters = frozenset(tokenizer.get_vocab()) if self.kind == "characters" else None
         """All that can be read, where that is not everything."""
+        self.speller = bpe.unmerged(tokenizer) if spelt else None
 
     def __len__(self) -> int:
         return int(self.tokenizer.get_vocab_size())
@@ -58,11 +62,18 @@ class Vocabulary:
         if self.kind == "pieces":
             # The tokenizer itself puts the space there; its model alone does not.
             tokenizer, before = Tokenizer(tokenizer.model) if continues else tokenizer, ""
+        return self._ids(tokenizer, [before + text for text in texts])
+
+    def _ids(self, tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
         try:
-            encodings = tokenizer.encode_batch_fast([before + text for text in texts], add_special_tokens=False)
+            encodings = tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError:  # half a surrogate pair, as comes from an argument in another encoding
             raise UserError("a text is not Unicode; is it in another encoding than UTF-8?") from None
         return [encoding.ids for encoding in encodings]
+
+    def read(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of texts as a model reads them."""
+        return self.encode(texts) if self.speller is None else self._ids(self.speller, texts)
 
     def decode(self, ids: Iterable[int], *, continues: bool = False) -> str:
         text = self._spell([i for i in ids if i > END])
@@ -96,13 +107,14 @@ def train_vocabulary(config: TokensConfig, texts: Iterable[str], *, spaced: bool
         return Vocabulary(characters.train(texts))
     size = BYTES + len(SPECIALS) if config.kind == "bytes" else config.vocabulary
     before = " " if spaced else ""
-    return Vocabulary(bpe.train(size, config.least, (before + text for text in texts)), spaced=spaced)
+    tokenizer = bpe.train(size, config.least, (before + text for text in texts))
+    return Vocabulary(tokenizer, spaced=spaced, spelt=config.spelt)
 
 
-def read_vocabulary(text: str, where: Path, *, spaced: bool = True) -> Vocabulary:
+def read_vocabulary(text: str, where: Path, *, spaced: bool = True, spelt: bool = False) -> Vocabulary:
     """The vocabulary in a tokenizer.json; whatever is wrong with the file is said in one line."""
     try:
-        vocabulary = Vocabulary(Tokenizer.from_str(text), spaced=spaced)
+        vocabulary = Vocabulary(Tokenizer.from_str(text), spaced=spaced, spelt=spelt)
         found, words, merges = _apart(vocabulary.tokenizer)
     # A crafted file makes the Rust side panic with a BaseException of its own.
     except BaseException as error:

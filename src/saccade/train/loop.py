@@ -18,7 +18,7 @@ from torch import nn, optim
 from saccade.config import Record
 from saccade.data.sampler import Batches
 from saccade.errors import UserError
-from saccade.train.allocator import keep_memory
+from saccade.native.allocator import keep_memory
 from saccade.train.checkpoint import (
     Checkpoint,
     Tensors,

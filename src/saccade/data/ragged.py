@@ -1,0 +1,55 @@
+"""Id sequences of many lengths: a corpus in two arrays, padded rows, and batches of similar lengths; in NumPy alone."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+
+from saccade.tokens.marks import END, PAD
+
+
+class Ragged:
+    """Many id sequences in one flat array, so that a corpus is two arrays and not a million lists."""
+
+    def __init__(self, flat: np.ndarray, lengths: np.ndarray) -> None:
+        self.flat, self.lengths = flat, lengths
+        self.starts = np.concatenate([[0], np.cumsum(lengths)])
+
+    @classmethod
+    def of(cls, sequences: Sequence[Sequence[int]]) -> "Ragged":
+        lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
+        return cls(np.fromiter(chain.from_iterable(sequences), dtype=np.int32, count=int(lengths.sum())), lengths)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __getitem__(self, index: int) -> np.ndarray:
+        return self.flat[self.starts[index] : self.starts[index + 1]]
+
+    def padded(self, indices: np.ndarray, before: int = 0, after: int = 0) -> np.ndarray:
+        """The chosen sequences as rows, with room for marks before and after, padded with PAD."""
+        lengths = self.lengths[indices]
+        rows = np.full((len(indices), before + int(lengths.max()) + after), PAD, dtype=np.int64)
+        for row, index in enumerate(indices):
+            rows[row, before : before + lengths[row]] = self[index]
+        return rows
+
+
+def pad_sources(sequences: Sequence[Sequence[int] | np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Source rows, each closed by </s>, and their padding mask (None where nothing is padded)."""
+    lengths = np.array([len(sequence) + 1 for sequence in sequences])
+    rows = np.full((len(sequences), int(lengths.max())), PAD, dtype=np.int64)
+    for row, sequence in enumerate(sequences):
+        rows[row, : len(sequence)] = sequence
+        rows[row, len(sequence)] = END
+    return rows, None if (lengths == lengths[0]).all() else np.arange(rows.shape[1]) < lengths[:, None]
+
+
+def in_order(lengths: np.ndarray, budget: int) -> Iterator[np.ndarray]:
+    """All examples once, similar lengths together, longest first, at most `budget` padded tokens a batch."""
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        size = max(1, budget // max(1, int(lengths[order[start]])))
+        yield order[start : start + size]
+        start += size

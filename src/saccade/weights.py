@@ -1,0 +1,98 @@
+"""A model's weights into a model folder and out of one."""
+
+import hashlib
+import json
+import lzma
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from saccade.errors import UserError
+from saccade.folder import FORMAT, WORDS, ModelFolder, Storage, digest_of, replace_file
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+def write_folder(
+    path: Path,
+    config: dict[str, Any],
+    model: nn.Module,
+    tokenizer: str,
+    *,
+    storage: Storage,
+    words: Sequence[str] | None = None,
+) -> None:
+    """Write everything but the card, each file aside first, config.json last: a folder with a config is whole."""
+    stored: dict[str, Tensor] = {}
+    for name, weight in model.named_parameters():
+        stored |= _narrow(name, weight.detach(), storage)
+    files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode()}
+    if words is not None:
+        files[WORDS] = lzma.compress("\n".join(words).encode(), preset=9)
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    whole = {"format": FORMAT, "storage": storage, **config, "sha256": digests}
+    whole["sha256"] = digests | {"config.json": digest_of(whole)}
+    files["config.json"] = (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode()
+    for name, content in files.items():
+        replace_file(path / name, content)
+
+
+class _Undrawn(TorchFunctionMode):
+    """In here weights are not drawn at random."""
+
+    DRAWING = frozenset((Tensor.normal_, Tensor.uniform_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_))
+
+    def __torch_function__(
+        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if function not in self.DRAWING:
+            return function(*args, **(kwargs or {}))
+        return args[0] if args else (kwargs or {})["tensor"]
+
+
+def filled(folder: ModelFolder, build: Callable[[], Model]) -> Model:
+    """A model with the folder's weights, in the place of which none are drawn first: that would take a quarter of
+    the time to load a small model."""
+    with _Undrawn():
+        model = build()
+    fill(model, folder)
+    return model
+
+
+def fill(model: nn.Module, folder: ModelFolder) -> None:
+    """Give a model the folder's weights; every name and shape must fit."""
+    expected = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
+    found = {name: weight.shape for name, weight in folder.weights.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        if expected.get(name) != found.get(name):
+            raise UserError(
+                f"{folder.path}: weights and config.json disagree: {name} is {found.get(name, 'missing')}, "
+                f"the config asks {expected.get(name, 'no such tensor')}"
+            )
+    if not folder.finite:
+        raise UserError(f"{folder.path}: the weights hold NaN or infinite numbers")
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(torch.from_numpy(folder.weights[name]))
+
+
+def insist_on_room(folder: ModelFolder, asked: int) -> None:
+    """Refuse, before anything is built, a config that asks for more weights than the file has."""
+    held = sum(weight.size for weight in folder.weights.values())
+    if asked > held:
+        raise UserError(f"{folder.path}: config.json asks for at least {asked:,} weights, the file holds {held:,}")
+
+
+def _narrow(name: str, weight: Tensor, storage: str) -> dict[str, Tensor]:
+    """A tensor as it is stored. int8 is a storage format: each row has its own scale."""
+    if storage == "int8" and weight.ndim == 2:
+        # Rounded before it is divided by, a scale of eight bits costs nothing: the largest of a row is still 127.
+        scale = (weight.abs().amax(dim=1, keepdim=True).clamp(min=1e-12) / 127).to(torch.bfloat16)
+        return {name: (weight / scale.float()).round().clamp(-127, 127).to(torch.int8), f"{name}.scale": scale}
+    dtype = torch.float16 if storage != "float32" else torch.float32
+    return {name: weight.to(dtype).contiguous()}
