@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import small_model
+from saccade.data.lexicon import Lexicon
 from saccade.data.ragged import pad_sources
 from saccade.decode.engine import engine
 from saccade.decode.search import SearchConfig
 from saccade.tasks.corrector import LONGEST, Corrector, _stretches
-from saccade.tasks.doubt import doubts
+from saccade.tasks.doubt import Guess, chances, doubts
 from saccade.tasks.edits import apply, edits
 from saccade.tasks.translator import Translation
 from saccade.tokens.marks import BEGIN, END
@@ -129,6 +130,50 @@ def test_a_corrector_that_must_be_sure_changes_less() -> None:
     assert len(corrector._changes([text], [certain])[0]) == 2, "nothing else can be as likely as that"
 
 
+def with_lexicon(words: str, price: float = 0.0) -> Corrector:
+    vocabulary = train_vocabulary(TokensConfig(vocabulary=300, spelt=True), [WORDS])
+    corrector = Corrector.of(small_model(vocabulary=len(vocabulary)), vocabulary, SearchConfig(beam=2))
+    corrector.lexicon = Lexicon(words.split(), price)
+    return corrector
+
+
+def answered(corrector: Corrector, *texts: str) -> Translation:
+    first, *others = [Translation("", text, 0.0, -50.0, [], [], corrector) for text in texts]
+    first.others.extend(others)
+    return first
+
+
+def test_by_a_lexicon_every_word_is_the_first_known_one_of_all_answers() -> None:
+    corrector = with_lexicon("the cat sat on mat cut")
+    found = corrector._edits(
+        "teh cat sta onn", answered(corrector, "tge cut sat onn", "the cat set on", "the cat sit ob")
+    )
+    assert [(edit.wrong, edit.right) for edit in found] == [
+        ("teh", "the"),
+        ("cat", "cut"),
+        ("sta", "sat"),
+        ("onn", "on"),
+    ]
+    # What is known may be left by a likelier answer; what is strange may not.
+    found = corrector._edits("cat sta", answered(corrector, "cat sta", "cut sat"))
+    assert [(edit.wrong, edit.right) for edit in found] == [("sta", "sat")]
+    assert corrector._edits("cat sta", answered(corrector, "cet sth", "cot sts")) == []
+
+
+def test_a_strange_word_becomes_the_likeliest_of_its_neighbours_unless_it_is_likelier_itself() -> None:
+    corrector = with_lexicon("the cat sat on mat set", price=100.0)
+    corrector.caution = 0.5
+    text = "The cat szt on Mxt"
+    (edit,) = corrector._changes([text], [answered(corrector, text)])[0]  # Mxt may be a name
+    assert (edit.start, edit.stop, edit.wrong) == (8, 11, "szt")
+    guesses = [Guess(text, "The cat ", word, 11) for word in ("sat", "set")]
+    likely = chances(corrector.running, corrector.vocabulary, guesses)
+    assert edit.right == ("sat" if likely[0] > likely[1] else "set")
+    corrector.lexicon = Lexicon(["the", "cat", "sat", "on", "mat", "set"], price=0.0)
+    corrector.caution = 1e-9
+    assert corrector._changes([text], [answered(corrector, text)]) == [[]]
+
+
 WORDS = "the cat sat on a mat and saw some big dogs near their small house in town"
 TOY = """
 task = "correction"
@@ -163,7 +208,15 @@ adam = {{rate = 5e-3}}
 """
 
 
-def test_a_speller_is_trained_asked_and_scored(tmp_path: Path) -> None:
+PIECES = {'kind = "bytes"': "vocabulary = 300\nspelt = true", "beam = 1": "beam = 3"}
+KNOWN = {
+    'name = "toy"': 'name = "toy"\nknown = 1\nprice = 2.0\ncaution = 0.5',
+    "copies = 2": "copies = 2\nalone = true",
+}
+
+
+@pytest.mark.parametrize("changed", [{}, PIECES, PIECES | KNOWN], ids=["letters", "pieces", "pieces and a list"])
+def test_a_speller_is_trained_asked_and_scored(tmp_path: Path, changed: dict[str, str]) -> None:
     from tiny import ask
 
     words = WORDS.split()
@@ -176,6 +229,8 @@ def test_a_speller_is_trained_asked_and_scored(tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text("the dogs saw a mat\nsome cat sat on their house\n" + lines[0] + "\n")
     files = {"file": "lines.txt", "test": "test.txt", "misspellings": "list.tsv"}
     recipe = TOY.format(**{name: tmp_path / file for name, file in files.items()})
+    for before, after in changed.items():
+        recipe = recipe.replace(before, after)
     (tmp_path / "toy.toml").write_text(recipe)
     said = ask("train", tmp_path / "toy.toml", "--out", tmp_path / "toy")
     assert said.code == 0, said.err

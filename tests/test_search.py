@@ -324,8 +324,8 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature: float, texts: in
     expected_V = (logits_V / temperature).softmax(-1).numpy()
     draw = Draw(Drawing(temperature=temperature, seed=3), range(texts), [[]] * texts)
     logits_BV = logits_V.expand(texts, -1)
-    drawn = torch.cat([draw(logits_BV, list(range(texts)))[1] for _ in range(draws // texts)])
-    counts_V = np.bincount(drawn.numpy(), minlength=7)
+    drawn = np.concatenate([draw(logits_BV, list(range(texts)))[1] for _ in range(draws // texts)])
+    counts_V = np.bincount(drawn, minlength=7)
     # Five standard deviations of a binomial, and a few draws of what is rare: passes unless something is wrong.
     spread_V = 5 * np.sqrt(draws * expected_V * (1 - expected_V)) + 3
     assert (np.abs(counts_V - draws * expected_V) <= spread_V).all()
@@ -334,7 +334,7 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature: float, texts: in
 
 def test_successive_draws_of_one_text_are_independent() -> None:
     draw = Draw(Drawing(temperature=1.0), [0], [[]])
-    drawn = [int(draw(torch.zeros(1, 2), [0])[1]) for _ in range(2000)]
+    drawn = [draw(torch.zeros(1, 2), [0])[1].item() for _ in range(2000)]
     repeats = sum(one == other for one, other in itertools.pairwise(drawn))
     assert abs(repeats - 1000) < 5 * math.sqrt(500)
 

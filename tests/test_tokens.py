@@ -35,6 +35,22 @@ def round_trip(vocabulary: Vocabulary, text: str) -> str:
     return vocabulary.decode(ids)
 
 
+# What is read, where it is spelt
+
+
+@given(UNICODE)
+@example("")
+@example("</s> <pad>")
+def test_what_is_spelt_is_its_bytes_and_what_is_written_is_not(text: str) -> None:
+    spelt = Vocabulary(VOCABULARY.tokenizer, spelt=True)
+    (ids,) = spelt.read([text])
+    assert len(ids) == len(text.encode())
+    assert all(END < i < len(spelt) for i in ids)
+    assert spelt.decode(ids, continues=True) == text
+    assert spelt.encode([text]) == VOCABULARY.encode([text])
+    assert VOCABULARY.read([text]) == VOCABULARY.encode([text])
+
+
 # Any text
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from saccade.decode.choose import best_tokens
 from saccade.decode.hypothesis import NEVER, NEVER_WRITTEN, Hypothesis, begin, forbid, length_penalty
-from saccade.decode.lexicon import Guide
 from saccade.decode.running import Writer
 from saccade.tokens.marks import END
 
@@ -21,10 +20,8 @@ def beam(
     limits: Sequence[int],
     width: int,
     alpha: float = 0.6,
-    guide: Guide | None = None,
 ) -> list[list[Hypothesis]]:
-    """The best `width` texts of every sentence, best first; sentences that are done leave the batch. The `guide` stands
-    behind the prefixes, with `width` rows for each.
+    """The best `width` texts of every sentence, best first; sentences that are done leave the batch.
 
     The bookkeeping is NumPy's: its arrays are a few numbers each, and cost it a third of what they cost PyTorch.
     """
@@ -39,8 +36,7 @@ def beam(
     while True:
         length += 1
         # Each beam can end in one way only, so 2K candidates always hold K that go on, and no beam has more of them.
-        gains_BV = guide.gains() if guide else None
-        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, NEVER_WRITTEN), 2 * width, gains_BV)
+        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, NEVER_WRITTEN), 2 * width)
         count = tokens_BC.shape[1]
         totals_ME = (sums_MK.reshape(-1, 1) + logprobs_BC).reshape(len(active), -1)
         flat_MC = (-totals_ME).argsort(axis=1, kind="stable")[:, : 2 * width]
@@ -67,8 +63,6 @@ def beam(
         if len(keep) < len(active):
             sums_MK, token_MK, written_MKT, rows_MK = (t[keep] for t in (sums_MK, token_MK, written_MKT, rows_MK))
             active = [active[place] for place in keep]
-        if guide:
-            guide.follow(rows_MK.ravel(), token_MK.ravel())
         state = state.reorder(state.own(rows_MK.ravel()))
         logits_BV, state = decoder.step(state.own(token_MK.ravel()), state)
     return [sentence.best() for sentence in sentences]

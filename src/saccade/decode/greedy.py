@@ -8,7 +8,6 @@ import numpy as np
 
 from saccade.decode.choose import best_tokens
 from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, forbid, length_penalty
-from saccade.decode.lexicon import Guide
 from saccade.decode.running import Writer
 from saccade.tokens.marks import END
 
@@ -16,8 +15,8 @@ Choose = Callable[[Any, list[int]], tuple[np.ndarray, np.ndarray]]
 """Logits [B, V] of the next token, and which input each row belongs to -> log-probabilities [B] and tokens [B]."""
 
 
-def likeliest(logits_BV: Any, _: list[int], gains_BV: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    logprobs_B1, tokens_B1 = best_tokens(logits_BV, 1, gains_BV)
+def likeliest(logits_BV: Any, _: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    logprobs_B1, tokens_B1 = best_tokens(logits_BV, 1)
     return logprobs_B1[:, 0], tokens_B1[:, 0]
 
 
@@ -37,16 +36,13 @@ def greedy(
     limits: Sequence[int],
     alpha: float = 0.0,
     choose: Choose = likeliest,
-    guide: Guide | None = None,
 ) -> list[Hypothesis]:
-    """Write each text to its end mark or its own limit of tokens; texts that are done leave the batch. A `guide`, which
-    stands behind the prefixes, goes with the likeliest tokens only."""
+    """Write each text to its end mark or its own limit of tokens; texts that are done leave the batch."""
     texts = [_Text(list(prefix)) for prefix in prefixes]
     logits_BV, state = begin(decoder, memory, prefixes, rows=1)
     active = list(range(len(texts)))
     while True:
-        logits_BV = forbid(logits_BV, NEVER_WRITTEN)
-        logprobs_B, tokens_B = likeliest(logits_BV, active, guide.gains()) if guide else choose(logits_BV, active)
+        logprobs_B, tokens_B = choose(forbid(logits_BV, NEVER_WRITTEN), active)
         going = []
         for row, (token, logprob) in enumerate(zip(tokens_B.tolist(), logprobs_B.tolist(), strict=True)):
             text = texts[active[row]]
@@ -62,7 +58,5 @@ def greedy(
         if len(going) < len(active):
             state, tokens_B = state.reorder(state.own(np.array(going))), tokens_B[going]
             active = [active[row] for row in going]
-        if guide:
-            guide.follow(np.array(going), tokens_B)
         logits_BV, state = decoder.step(state.own(tokens_B), state)
     return [Hypothesis(t.tokens, t.logprob, t.logprob / length_penalty(t.written, alpha), t.finished) for t in texts]

@@ -9,7 +9,6 @@ from saccade.config import Record
 from saccade.decode.beam import beam
 from saccade.decode.greedy import greedy
 from saccade.decode.hypothesis import Hypothesis
-from saccade.decode.lexicon import Lexicon
 from saccade.decode.running import Writer
 
 
@@ -42,23 +41,15 @@ def search(
     prefixes: Sequence[Sequence[int]],
     limits: Sequence[int],
     numbers: list[int],
-    lexicon: Lexicon | None = None,
-    sources: Sequence[str] = (),
 ) -> list[list[Hypothesis]]:
-    """The texts found for every row of the memory, best first; `numbers` are the rows' places in the whole input.
-
-    With a lexicon, no words are written but its own and those of the `sources`; what is drawn at random is free.
-    """
-    guide = lexicon.guide(sources, prefixes, config.beam) if lexicon and config.temperature is None else None
+    """The texts found for every row of the memory, best first; `numbers` are the rows' places in the whole input."""
     if config.temperature is not None:
         from saccade.decode.sample import Draw, Drawing  # the only search that needs PyTorch
 
         draw = Draw(Drawing(temperature=config.temperature, seed=config.seed), numbers, prefixes)
         texts = greedy(decoder, memory, prefixes=prefixes, limits=limits, alpha=config.alpha, choose=draw)
     elif config.beam == 1:
-        texts = greedy(decoder, memory, prefixes=prefixes, limits=limits, alpha=config.alpha, guide=guide)
+        texts = greedy(decoder, memory, prefixes=prefixes, limits=limits, alpha=config.alpha)
     else:
-        return beam(
-            decoder, memory, prefixes=prefixes, limits=limits, width=config.beam, alpha=config.alpha, guide=guide
-        )
+        return beam(decoder, memory, prefixes=prefixes, limits=limits, width=config.beam, alpha=config.alpha)
     return [[text] for text in texts]

@@ -5,19 +5,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
-from saccade.data.noise import find_words
-from saccade.decode.lexicon import Lexicon
+from saccade.data.lexicon import Lexicon
+from saccade.data.noise import find_words, like, plainly
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
 from saccade.look.record import TextLooks
 from saccade.tasks.asked import Report, Request, unreported
-from saccade.tasks.doubt import doubts
+from saccade.tasks.doubt import Guess, chances, doubts, mended_before
 from saccade.tasks.edits import Edit, apply, edits
 from saccade.tasks.translator import Translation, Translator
 
 MOST_PRICE = 100.0
+NEAR = 6
+"""Words that are tried for a strange one."""
 LONGEST = 160
 """Characters that are corrected at once; longer texts are cut at spaces, after a sentence where there is one."""
 CUTS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|\s+")
@@ -62,6 +65,8 @@ class Corrector(Translator):
 
     caution = 1.0
     """A word is changed only if the model gives less than this probability to leaving it as it is."""
+    lexicon: Lexicon | None = None
+    """A word is changed only into one of these; None: into any."""
 
     def configure(self, folder: ModelFolder) -> None:
         where = folder.path / "config.json"
@@ -72,7 +77,7 @@ class Corrector(Translator):
             raise UserError(f"{where}: price is {price!r}, not a number from 0 to {MOST_PRICE}")
         self.caution = caution
         if folder.words is not None:
-            self.lexicon = Lexicon(folder.words, self.vocabulary, price)
+            self.lexicon = Lexicon(folder.words, price)
 
     def answer(  # type: ignore[override]
         self,
@@ -83,8 +88,8 @@ class Corrector(Translator):
         report: Report = unreported,
     ) -> list[Correction | UserError]:
         stretches = [list(_stretches(text)) for text in texts]
-        # Where the search does not keep to the lexicon, its second choice may be a word where its first one is none.
-        also = 0 if self.lexicon is None or self.lexicon.guides else request.beam or self.config.beam
+        # The search does not know the lexicon: its second choice may be a word where its first one is none.
+        also = 0 if self.lexicon is None else request.beam or self.config.beam
         asked = [text[a:b] for text, parts in zip(texts, stretches, strict=True) for a, b in parts]
         places = range(len(texts)) if numbers is None else numbers
         owners = [place for place, parts in zip(places, stretches, strict=True) for _ in parts]
@@ -101,21 +106,49 @@ class Corrector(Translator):
             [] if isinstance(answer, UserError) else self._edits(text, answer)
             for text, answer in zip(asked, answers, strict=True)
         ]
-        if self.caution >= 1:
-            return found
+        if self.caution < 1:
+            self._give_up(asked, answers, found)
+        if self.lexicon is not None:
+            self._adopt(asked, answers, found)
+        return found
+
+    def _give_up(
+        self, asked: Sequence[str], answers: Sequence[Translation | UserError], found: list[list[Edit]]
+    ) -> None:
+        """The changes that it is not sure of."""
         doubtful = [n for n, answer in enumerate(answers) if found[n] and not self._is_sure(asked[n], answer, found[n])]
         doubted = doubts(self.running, self.vocabulary, [asked[n] for n in doubtful], [found[n] for n in doubtful])
         for n, each in zip(doubtful, doubted, strict=True):
             found[n] = [
                 edit for edit, doubt in zip(found[n], each, strict=True) if self._priced(edit, doubt) < self.caution
             ]
-        return found
+
+    def _adopt(self, asked: Sequence[str], answers: Sequence[Translation | UserError], found: list[list[Edit]]) -> None:
+        """Strange words for which the search found nothing: of the words of the lexicon that are near, the one the
+        model finds likeliest there, if it is likelier than the strange one at its price."""
+        assert self.lexicon is not None
+        wanted: list[tuple[int, Edit, Guess]] = []
+        for n, (text, answer) in enumerate(zip(asked, answers, strict=True)):
+            for start, stop, opens in () if isinstance(answer, UserError) else find_words(text):
+                word = text[start:stop]
+                taken = any(edit.start < stop and start < edit.stop for edit in found[n])
+                if taken or self.lexicon.knows(word, opens=opens):
+                    continue
+                for near in [word, *(like(word, near) for near in self.lexicon.near(plainly(word), NEAR))]:
+                    guess = Guess(text, mended_before(text, found[n], start), near, stop)
+                    wanted.append((n, Edit(start, stop, word, near), guess))
+        likely = chances(self.running, self.vocabulary, [guess for _, _, guess in wanted])
+        for (n, _), some in groupby(zip(wanted, likely, strict=True), key=lambda one: (one[0][0], one[0][1].start)):
+            (_, left), *others = [(edit, chance) for (_, edit, _), chance in some]
+            edit, chance = max(others, key=lambda one: one[1], default=(None, 0.0))
+            if edit is not None and left * math.exp(-self.lexicon.price) < self.caution * chance:
+                found[n] = sorted([*found[n], edit], key=lambda one: one.start)
 
     def _edits(self, text: str, answer: Translation) -> list[Edit]:
-        """The changes of the answer; or, by a lexicon that did not guide the search, for every word the first of the
-        answers that has a known word there."""
+        """The changes of the answer; or, by a lexicon, for every word the first of the answers that has a known word
+        there."""
         lexicon = self.lexicon
-        if lexicon is None or lexicon.guides:
+        if lexicon is None:
             return edits(text, answer.text)
         ways = [{(edit.start, edit.stop): edit for edit in edits(text, one.text)} for one in answer.best]
         chosen: list[Edit] = []
@@ -124,7 +157,7 @@ class Corrector(Translator):
             for edit in (way.get((start, stop)) for way in ways):
                 if edit is None and not left:
                     continue
-                if edit is not None and not all(lexicon.knows(word, opens=True) for word in edit.right.split()):
+                if edit is not None and not all(map(lexicon.has, edit.right.split())):
                     continue
                 if edit is not None and (not chosen or chosen[-1].stop <= start):
                     chosen.append(edit)

@@ -1,6 +1,6 @@
-"""How likely a corrector finds it that a word it would change was right as it was."""
+"""How likely a corrector finds a word where it stands: as it was typed, or another in its place."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +15,22 @@ from saccade.tokens.vocabulary import Vocabulary
 BATCH_TOKENS = 4096
 
 
-class Left(NamedTuple):
-    """A text, mended up to a word, and that word as it was typed."""
+class Guess(NamedTuple):
+    """A word in a text that is mended up to it."""
+
+    text: str
+    """The whole text as it was typed."""
+    before: str
+    """What stands before the word, mended."""
+    word: str
+    stop: int
+    """Where in the text what was typed for the word ends."""
+
+
+class Row(NamedTuple):
+    """The same in tokens."""
 
     source: list[int]
-    """The whole text as it was typed."""
     target: list[int]
     begin: int
     """Where the word begins in the target, and where it ends; the end mark is the token behind the last."""
@@ -30,37 +41,56 @@ def doubts(
     running: Running, vocabulary: Vocabulary, texts: Sequence[str], changes: Sequence[list[Edit]]
 ) -> list[list[float]]:
     """For every change of every text, the probability that the word is left as it is, where all before it is mended."""
-    rows = [row for text, some in zip(texts, changes, strict=True) if some for row in _left(vocabulary, text, some)]
+    guesses = [
+        Guess(text, mended_before(text, some, edit.start), edit.wrong, edit.stop)
+        for text, some in zip(texts, changes, strict=True)
+        for edit in some
+    ]
+    found = iter(chances(running, vocabulary, guesses))
+    return [[next(found) for _ in some] for some in changes]
+
+
+def mended_before(text: str, changes: Iterable[Edit], start: int) -> str:
+    """What stands before a place of a text, with the changes made."""
+    return apply(text[:start], [edit for edit in changes if edit.stop <= start])
+
+
+def chances(running: Running, vocabulary: Vocabulary, guesses: Sequence[Guess]) -> list[float]:
+    """The probability of each word where it stands."""
+    rows = _rows(vocabulary, guesses)
     found = np.zeros(len(rows))
     lengths = np.array([len(row.source) + len(row.target) + 2 for row in rows], dtype=np.int64)
     for part in in_order(lengths, BATCH_TOKENS):
         with running.at_work():
             found[part] = _chances(running, [rows[i] for i in part])
-    probabilities = iter(found.tolist())
-    return [[next(probabilities) for _ in some] for some in changes]
+    return found.tolist()
 
 
-def _chances(running: Running, rows: Sequence[Left]) -> list[float]:
-    """The probability of each row's word, by the probabilities of its tokens."""
+def _chances(running: Running, rows: Sequence[Row]) -> list[float]:
+    """By the probabilities of the words' tokens."""
     memory = running.read(*pad_sources([row.source for row in rows]))
     logits_BTV = as_array(write_each(running.decoder, memory, [[BEGIN, *row.target] for row in rows])[0])
-    chances = []
+    found = []
     for row, logits_TV in zip(rows, logits_BTV, strict=True):
         logits_WV = logits_TV[row.begin : row.stop].astype(np.float64)
         tokens_W = [*row.target, END][row.begin : row.stop]
-        sums_W = np.log(np.exp(logits_WV - logits_WV.max(axis=1, keepdims=True)).sum(axis=1)) + logits_WV.max(axis=1)
-        chances.append(float(np.exp((logits_WV[np.arange(len(tokens_W)), tokens_W] - sums_W).sum())))
-    return chances
+        most_W = logits_WV.max(axis=1)
+        sums_W = np.log(np.exp(logits_WV - most_W[:, None]).sum(axis=1)) + most_W
+        found.append(float(np.exp((logits_WV[np.arange(len(tokens_W)), tokens_W] - sums_W).sum())))
+    return found
 
 
-def _left(vocabulary: Vocabulary, text: str, changes: list[Edit]) -> Iterator[Left]:
-    befores = [apply(text[: edit.start], changes[:place]) for place, edit in enumerate(changes)]
+def _rows(vocabulary: Vocabulary, guesses: Sequence[Guess]) -> list[Row]:
     # What follows the word, if only the end, belongs to it: "the" may be left where "then" begins. Where words are
     # joined from pieces, the next one begins with its space, and "the" is no beginning of "then".
     more = 0 if vocabulary.speller else 1
-    wholes = [f"{before}{edit.wrong}{text[edit.stop :][:more]}" for before, edit in zip(befores, changes, strict=True)]
-    [source], encoded = vocabulary.read([text]), vocabulary.encode([*befores, *wholes])
-    for before, whole, edit in zip(encoded[: len(changes)], encoded[len(changes) :], changes, strict=True):
+    wholes = [f"{guess.before}{guess.word}{guess.text[guess.stop :][:more]}" for guess in guesses]
+    sources = vocabulary.read([guess.text for guess in guesses])
+    encoded = vocabulary.encode([*(guess.before for guess in guesses), *wholes])
+    rows = []
+    for place, (guess, source) in enumerate(zip(guesses, sources, strict=True)):
+        before, whole = encoded[place], encoded[place + len(guesses)]
         same = zip(before, whole, strict=False)
         begin = next((place for place, (one, other) in enumerate(same) if one != other), len(before))
-        yield Left(source, whole, begin, len(whole) + (more and edit.stop == len(text)))
+        rows.append(Row(source, whole, begin, len(whole) + (more and guess.stop == len(guess.text))))
+    return rows

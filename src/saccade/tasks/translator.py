@@ -9,7 +9,6 @@ import numpy as np
 
 from saccade.data.ragged import in_order, pad_sources
 from saccade.decode.hypothesis import Hypothesis
-from saccade.decode.lexicon import Lexicon
 from saccade.decode.measure import fastest
 from saccade.decode.opening import open_running
 from saccade.decode.packed import How
@@ -69,8 +68,6 @@ class Translator(Asked[Translation]):
     """Tokens beyond which a text is no sentence, and is refused."""
     batch_tokens = 2048
     """Padded source tokens of all beams decoded at once."""
-    lexicon: Lexicon | None = None
-    """The words it may write beside those of its source; None: any."""
 
     def __init__(
         self,
@@ -179,7 +176,6 @@ class Translator(Asked[Translation]):
     ) -> list[list[Hypothesis]]:
         # A prefix that ends in a space would force the next word to begin inside a token.
         forced = self.vocabulary.encode([prefix.rstrip()])[0] if prefix.strip() else []
-        guide = self.lexicon if self.lexicon and self.lexicon.guides else None
         with self.running.at_work():
             return search(
                 self.running.decoder,
@@ -188,8 +184,6 @@ class Translator(Asked[Translation]):
                 prefixes=[forced] * len(sources),
                 limits=[config.limit(len(source)) for source in sources],
                 numbers=places,
-                lexicon=guide,
-                sources=[self.vocabulary.decode(source) for source in sources] if guide else [],
             )
 
     def look(self, translation: Translation) -> TextLooks:
