@@ -1,14 +1,14 @@
 """Saccade: the engine and the search that `saccade translate` uses."""
 
-import torch
+import numpy as np
 
 from bench.translators.contract import SIZES, TARGET, Sentences, Translate, build_model, read_arguments, time_cells
 from saccade import __version__
 from saccade.decode import beam, greedy
 from saccade.decode.engine import engine
 from saccade.decode.packed import How
+from saccade.decode.running import Running
 from saccade.decode.search import SearchConfig, search
-from saccade.models.encdec import EncoderDecoder
 from saccade.tokens.marks import BEGIN, END, PAD
 
 
@@ -19,12 +19,12 @@ def forbid_end() -> None:
     greedy.NEVER_WRITTEN = never  # type: ignore[assignment,attr-defined]
 
 
-def translator(model: EncoderDecoder) -> Translate:
+def translator(model: Running) -> Translate:
     def translate(sources: Sentences, width: int) -> Sentences:
-        with torch.inference_mode():
+        with model.at_work():
             found = search(
                 model.decoder,
-                model.read(torch.tensor(sources), None),
+                model.read(np.array(sources), None),
                 SearchConfig(beam=width),
                 prefixes=[[]] * len(sources),
                 limits=[TARGET] * len(sources),

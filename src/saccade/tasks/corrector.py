@@ -100,6 +100,13 @@ class Corrector(Translator):
             for text, parts in zip(texts, stretches, strict=True)
         ]
 
+    def look(self, translation: Translation) -> TextLooks:
+        """Letters, and what was written while looking at them: each stands for itself."""
+        looks = super().look(translation)
+        return replace(
+            looks, source=[f" {label}" for label in looks.source], target=[f" {piece}" for piece in looks.target]
+        )
+
     def _changes(self, asked: Sequence[str], answers: Sequence[Translation | UserError]) -> list[list[Edit]]:
         """Those changes of each text that the model is sure enough of."""
         found = [
