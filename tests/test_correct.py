@@ -158,6 +158,8 @@ def test_by_a_lexicon_every_word_is_the_first_known_one_of_all_answers() -> None
     found = corrector._edits("cat sta", answered(corrector, "cat sta", "cut sat"))
     assert [(edit.wrong, edit.right) for edit in found] == [("sta", "sat")]
     assert corrector._edits("cat sta", answered(corrector, "cet sth", "cot sts")) == []
+    assert corrector._edits("the Sta on", answered(corrector, "the sat on")) == [], "a name"
+    assert len(corrector._edits("Sta on", answered(corrector, "Sat on"))) == 1, "a capital that opens a sentence"
 
 
 def test_a_strange_word_becomes_the_likeliest_of_its_neighbours_unless_it_is_likelier_itself() -> None:

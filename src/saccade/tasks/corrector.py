@@ -152,15 +152,18 @@ class Corrector(Translator):
                 found[n] = sorted([*found[n], edit], key=lambda one: one.start)
 
     def _edits(self, text: str, answer: Translation) -> list[Edit]:
-        """The changes of the answer; or, by a lexicon, for every word the first of the answers that has a known word
-        there."""
+        """The changes of the answer; or, by a lexicon, for every word but names the first of the answers that has a
+        known word there."""
         lexicon = self.lexicon
         if lexicon is None:
             return edits(text, answer.text)
         ways = [{(edit.start, edit.stop): edit for edit in edits(text, one.text)} for one in answer.best]
+        opens = {word.start: word.opens for word in find_words(text)}
         chosen: list[Edit] = []
         for start, stop in sorted({place for way in ways for place in way}):
-            left = lexicon.knows(text[start:stop], opens=start == 0)
+            left = lexicon.knows(text[start:stop], opens=opens[start])
+            if left and not lexicon.has(text[start:stop]):
+                continue  # a name
             for edit in (way.get((start, stop)) for way in ways):
                 if edit is None and not left:
                     continue
