@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from conftest import ANCESTORS, ancestor, random_sequences, random_tokens_BT, read, small_model, tensors
 from saccade import native
 from saccade.decode.engine import engine
-from saccade.decode.lean import FIRST_STEPS, LeanDecoder, LeanEncoder, LeanState
+from saccade.decode.lean import FIRST_STEPS, LARGE, LeanDecoder, LeanEncoder, LeanState
 from saccade.decode.packed import How
 from saccade.decode.parallel import side_by_side
 from saccade.decode.running import Running
@@ -144,6 +145,24 @@ def test_long_texts_outgrow_the_first_room() -> None:
     assert close(found, expected)
     assert isinstance(state, LeanState)
     assert state.nbytes < 20 * state.rows * lengths[0] * state.pool.shape[0] * state.pool.shape[2]
+
+
+def test_of_a_large_vocabulary_the_likeliest_tokens_have_all_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    if native.kernels() is None or not native.needed().multiplies_bytes():
+        pytest.skip("no C kernels that multiply bytes")
+    model = small_model(vocabulary=LARGE + 7, width=32)
+    rough = lean(model)
+    monkeypatch.setattr("saccade.decode.lean.LARGE", 10**9)
+    exact = lean(model)
+    tokens_BT = random_tokens_BT(6, 3, seed=1)
+    (found, _), (expected, _) = write(rough, tokens_BT, [3] * 6), write(exact, tokens_BT, [3] * 6)
+    assert not np.array_equal(found, expected)
+    best = np.argsort(-expected, axis=-1)[..., :8]
+    assert np.array_equal(np.take_along_axis(found, best, -1), np.take_along_axis(expected, best, -1))
+    assert np.array_equal(np.argsort(-found, axis=-1)[..., :8], best)
+    assert close(found, torch.from_numpy(expected), "int8")
+    sums = [torch.from_numpy(logits).logsumexp(dim=-1) for logits in (found, expected)]
+    torch.testing.assert_close(*sums, atol=3e-3, rtol=0)
 
 
 def test_memory_grows_only_as_needed_and_memories_are_not_copied() -> None:

@@ -139,7 +139,7 @@ def test_nothing_that_is_not_as_the_config_says_reaches_the_kernels(tmp_path: Pa
 
 def test_weights_that_are_no_numbers_are_said(tmp_path: Path) -> None:
     folder = stored(tmp_path)
-    next(iter(folder.weights.values()))[0, 0] = np.nan
+    next(iter(folder.weights.values())).flat[0] = np.nan
     assert open_running(folder, len(VOCABULARY), "int16") is None
     with pytest.raises(UserError, match="NaN"):
         Translator.open(folder)

@@ -21,6 +21,8 @@ from saccade.decode.stack import FIRST_POSITIONS, Numbers, Places, Stack
 
 FIRST_STEPS = 64
 """The pool has room for so many steps at first, and doubles."""
+LARGE = 4096
+"""Vocabularies from here on are worth two looks."""
 
 
 class LeanStack:
@@ -57,6 +59,8 @@ class LeanStack:
             self.stack.last = ctypes.pointer(self._norm("norm"))
         if "head.weight" in plain.weights:
             self.stack.head = ctypes.pointer(self._linear("head"))
+            if self._may_be_rough():
+                self.stack.rough = ctypes.pointer(self._linear("head", bits=8))
         self.kept.append(layers)
         self.turns: Numbers = np.zeros((0, 0), dtype=np.float32)
 
@@ -71,12 +75,18 @@ class LeanStack:
         if self.library.run_stack(self.stack, job, native.threads()):
             raise MemoryError(f"no memory for {job.rows} rows")
 
-    def packed(self, name: str) -> Packed:
+    def packed(self, name: str, bits: int | None = None) -> Packed:
         weights = self.plain.weights
-        return Packed(weights[f"{name}.weight"], weights.get(f"{name}.bias"), self.bits)
+        return Packed(weights[f"{name}.weight"], weights.get(f"{name}.bias"), bits or self.bits)
 
-    def _linear(self, name: str) -> native.Linear:
-        packed = self.packed(name)
+    def _may_be_rough(self) -> bool:
+        """Whether most of a large vocabulary's logits are computed in bytes, and only those that may be chosen with all
+        bits: where bytes are multiplied faster, and a search, not chance, chooses."""
+        large = len(self.plain.weights["head.weight"]) >= LARGE
+        return large and self.bits == 16 and self.plain.cross and bool(self.library.multiplies_bytes())
+
+    def _linear(self, name: str, bits: int | None = None) -> native.Linear:
+        packed = self.packed(name, bits)
         self.kept.append(packed)
         return packed.layer
 

@@ -54,6 +54,7 @@ class Stack(ctypes.Structure):
         ("head", POINTER(Linear)),
         ("turns", c_void_p),
         ("halves", c_int),
+        ("rough", POINTER(Linear)),
     ]
 
 
@@ -187,6 +188,7 @@ def _processor() -> bytes:
 
 def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
     library.most_threads.argtypes = []
+    library.multiplies_bytes.argtypes = []
     library.packed_bytes.argtypes = [c_int, c_int, c_int]
     library.packed_bytes.restype = c_int64
     library.pack_weights.argtypes = [c_void_p, c_int, c_int, c_int, c_void_p, c_void_p]

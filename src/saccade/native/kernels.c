@@ -24,6 +24,7 @@
 #define TILE 6
 #define CHAINS(rows) 1
 #endif
+#define SHARP 16        /* the likeliest logits of a row, which have all bits where the others are rough */
 #define FLUSH 128       /* pairs of 16-bit inputs summed as integers: 2 * 128 * 2032 * 4095 < 2^31 */
 #define INLINE static inline __attribute__((always_inline))
 
@@ -93,6 +94,8 @@ static int padded(int inputs) { return (inputs + 31) / 32 * 32; }
 /* From one row of rounded inputs to the next: an odd number of cache lines, for rows 4096 bytes apart would all want the
    same few places of the first cache, which holds no more than eight of the twelve that a tile reads side by side. */
 static int64_t stride_of(int inputs) { return ((int64_t)inputs * sizeof(int16_t) + 127) / 128 * 128 + 64; }
+
+int multiplies_bytes(void) { return in_bytes(8); }
 
 int64_t packed_bytes(int outputs, int inputs, int bits) {
     return (int64_t)(outputs + LANES - 1) / LANES * LANES * padded(inputs) * (bits / 8);
@@ -459,6 +462,7 @@ typedef struct {
     const Linear *head; /* NULL for an encoder */
     const float *turns; /* rotary positions: for each, the cosines of a head's pairs, then their sines; or NULL */
     int halves;         /* channel i turns with i + size / 2, not 2i with 2i + 1 */
+    const Linear *rough; /* the head in bytes, or NULL: then only the likeliest logits have all bits */
 } Stack;
 
 typedef struct {
@@ -481,7 +485,14 @@ typedef struct {
     float *logits;
 } Job;
 
-typedef struct { const Stack *stack; const Job *job; Rounded rounded; float *wide, *context, *weights; int64_t longest; Meeting *meeting; } Run;
+typedef struct {
+    const Stack *stack;
+    const Job *job;
+    Rounded rounded, rough;
+    float *wide, *context, *weights;
+    int64_t longest;
+    Meeting *meeting;
+} Run;
 
 static void enter(const Run *run, const Norm *norm, const Norm *pending, float *spare, int thread, int threads) {
     int from, to, width = run->stack->width;
@@ -568,6 +579,50 @@ static void look_at_memory(const Run *run, int layer, float *weights, int thread
     }
 }
 
+/* The `best` highest of a row, highest first; of equals the lower. */
+static void find_best(const float *row, int count, int best, float *values, int64_t *places) {
+    int found = 0;
+    /* Sorted insertion: after the first few, hardly any passes the least of the best. */
+    for (int block = 0; block < count; block += 8) {
+        unsigned higher = count - block < 8 ? (1u << (count - block)) - 1 : 255;
+        if (found == best && higher == 255)
+            higher = _mm256_movemask_ps(
+                _mm256_cmp_ps(_mm256_loadu_ps(row + block), _mm256_set1_ps(values[best - 1]), _CMP_GT_OQ));
+        for (; higher; higher &= higher - 1) {
+            int v = block + __builtin_ctz(higher);
+            if (found == best && row[v] <= values[best - 1]) continue;
+            int at = found < best ? found++ : best - 1;
+            for (; at > 0 && values[at - 1] < row[v]; at--) values[at] = values[at - 1], places[at] = places[at - 1];
+            values[at] = row[v], places[at] = v;
+        }
+    }
+}
+
+/* Of this thread's share of the rows, the logits that may matter with all bits: the panels that hold the likeliest.
+   Whole panels, for they are what is read at once. */
+static void sharpen(const Run *run, int thread, int threads) {
+    const Linear *head = run->stack->head;
+    int from, to, last = -1;
+    int64_t panel_bytes = (int64_t)padded(head->inputs) * LANES * (head->bits / 8), places[SHARP];
+    float values[SHARP];
+    Tile tile = {.layer = head, .steps = padded(head->inputs) / per_step(head->bits), .stride = run->rounded.stride};
+    share(run->job->rows, thread, threads, &from, &to);
+    for (int r = from; r < to; r++) {
+        float *y = run->job->logits + (int64_t)r * head->outputs;
+        find_best(y, head->outputs, SHARP, values, places);
+        tile.x = run->rounded.values + r * run->rounded.stride;
+        tile.scales = run->rounded.scales + r, tile.excess = run->rounded.excess + r;
+        for (int k = 0; k < SHARP; k++) {
+            int panel = (int)(places[k] / LANES);
+            for (last = 0; last < k && places[last] / LANES != panel; last++);
+            if (last < k) continue; /* done already */
+            tile.panel = (const char *)head->weights + panel * panel_bytes;
+            tile.at = panel * LANES, tile.y = y + tile.at;
+            multiply(1, &tile);
+        }
+    }
+}
+
 static void run_part(const Run *run, int thread, int threads) {
     const Stack *stack = run->stack;
     const Job *job = run->job;
@@ -579,18 +634,18 @@ static void run_part(const Run *run, int thread, int threads) {
     enter(run, stack->post ? NULL : (NORM), pending, weights, thread, threads); \
     pending = stack->post ? (NORM) : NULL; \
     meet(run->meeting, threads)
-#define LINEAR(LAYER, Y, HOW) \
-    linear_part(LAYER, run->rounded, rows, Y, HOW, thread, threads); \
+#define LINEAR(LAYER, X, Y, HOW) \
+    linear_part(LAYER, X, rows, Y, HOW, thread, threads); \
     meet(run->meeting, threads)
 #define LEAVE(LAYER) \
     meet(run->meeting, threads); \
     round_rows(run->rounded, run->context, rows, width, thread, threads); \
     meet(run->meeting, threads); \
-    LINEAR(LAYER, x, ADD)
+    LINEAR(LAYER, run->rounded, x, ADD)
     for (int l = 0; l < stack->layers; l++) {
         const Layer *layer = stack->layer + l;
         ENTER(&layer->around_self);
-        LINEAR(&layer->project, run->wide, 0);
+        LINEAR(&layer->project, run->rounded, run->wide, 0);
         if (stack->turns) {
             turn_self(run, thread, threads);
             if (!job->pool) meet(run->meeting, threads);
@@ -599,15 +654,15 @@ static void run_part(const Run *run, int thread, int threads) {
         LEAVE(&layer->out);
         if (stack->cross) {
             ENTER(&layer->around_cross);
-            LINEAR(&layer->query, run->wide, 0);
+            LINEAR(&layer->query, run->rounded, run->wide, 0);
             look_at_memory(run, l, weights, thread, threads);
             LEAVE(&layer->cross_out);
         }
         ENTER(&layer->around_feedforward);
-        LINEAR(&layer->widen, run->wide, stack->gelu ? GELU : RELU);
+        LINEAR(&layer->widen, run->rounded, run->wide, stack->gelu ? GELU : RELU);
         round_rows(run->rounded, run->wide, rows, stack->hidden, thread, threads);
         meet(run->meeting, threads);
-        LINEAR(&layer->narrow, x, ADD);
+        LINEAR(&layer->narrow, run->rounded, x, ADD);
     }
     int from, to;
     share(rows, thread, threads, &from, &to);
@@ -615,8 +670,14 @@ static void run_part(const Run *run, int thread, int threads) {
     if (last) for (int r = from; r < to; r++) normalise(last, x + (int64_t)r * width, width, x + (int64_t)r * width);
     if (stack->head) {
         round_rows(run->rounded, x, rows, width, thread, threads);
+        if (stack->rough) round_rows(run->rough, x, rows, width, thread, threads);
         meet(run->meeting, threads);
-        linear_part(stack->head, run->rounded, rows, job->logits, 0, thread, threads);
+        if (stack->rough) {
+            LINEAR(stack->rough, run->rough, job->logits, 0);
+            sharpen(run, thread, threads);
+        } else {
+            linear_part(stack->head, run->rounded, rows, job->logits, 0, thread, threads);
+        }
     }
 #undef ENTER
 #undef LINEAR
@@ -677,10 +738,11 @@ int run_stack(const Stack *stack, const Job *job, int threads) {
     threads = enough(threads, rows * weights);
     Meeting meeting = {0};
     Run run = {.stack = stack, .job = job, .longest = longest, .meeting = &meeting};
-    int64_t inputs = rounded_bytes(larger(width, stack->hidden), rows);
+    int64_t inputs = rounded_bytes(larger(width, stack->hidden), rows) + (stack->rough ? rounded_bytes(width, rows) : 0);
     char *next = room(inputs + (rows * (widest + width) + threads * longest) * sizeof(float) + 3 * 64);
     if (!next) return 1;
     run.rounded = make_rounded(&next, larger(width, stack->hidden), rows, stack->layer->project.bits);
+    if (stack->rough) run.rough = make_rounded(&next, width, rows, stack->rough->bits);
     run.wide = part(&next, rows * widest * sizeof(float));
     run.context = part(&next, rows * width * sizeof(float));
     run.weights = part(&next, threads * longest * sizeof(float));
@@ -718,21 +780,7 @@ void choose_best(const float *logits, int rows, int vocabulary, int best, float 
         const float *row = logits + (int64_t)r * vocabulary;
         float *values = logprobs + (int64_t)r * best;
         int64_t *tokens = chosen + (int64_t)r * best;
-        int found = 0;
-        /* Sorted insertion: after the first few, hardly any token passes the least of the best. */
-        for (int block = 0; block < vocabulary; block += 8) {
-            unsigned higher = vocabulary - block < 8 ? (1u << (vocabulary - block)) - 1 : 255;
-            if (found == best && higher == 255)
-                higher = _mm256_movemask_ps(
-                    _mm256_cmp_ps(_mm256_loadu_ps(row + block), _mm256_set1_ps(values[best - 1]), _CMP_GT_OQ));
-            for (; higher; higher &= higher - 1) {
-                int v = block + __builtin_ctz(higher);
-                if (found == best && row[v] <= values[best - 1]) continue;
-                int at = found < best ? found++ : best - 1;
-                for (; at > 0 && values[at - 1] < row[v]; at--) values[at] = values[at - 1], tokens[at] = tokens[at - 1];
-                values[at] = row[v], tokens[at] = v;
-            }
-        }
+        find_best(row, vocabulary, best, values, tokens);
         float most = values[0], shift = most + logf(sum_of_powers(row, vocabulary, most));
         for (int k = 0; k < best; k++) values[k] -= shift;
     }
