@@ -22,7 +22,7 @@ from saccade.decode.stack import FIRST_POSITIONS, Numbers, Places, Stack
 FIRST_STEPS = 64
 """The pool has room for so many steps at first, and doubles."""
 LARGE = 16_000
-"""Vocabularies from here on are worth two looks: of 8,000 tokens 256 wide, finding the likeliest takes what bytes save."""
+"""Vocabularies from here on are worth two looks: of 8,000 tokens, finding the likeliest takes what bytes save."""
 
 
 class LeanStack:
