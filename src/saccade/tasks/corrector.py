@@ -89,7 +89,7 @@ class Corrector(Translator):
     ) -> list[Correction | UserError]:
         stretches = [list(_stretches(text)) for text in texts]
         # The search does not know the lexicon: its second choice may be a word where its first one is none.
-        also = 0 if self.lexicon is None else request.beam or self.config.beam
+        also = 0 if self.lexicon is None else max(request.beam or self.config.beam, 2 * request.best - 1)
         asked = [text[a:b] for text, parts in zip(texts, stretches, strict=True) for a, b in parts]
         places = range(len(texts)) if numbers is None else numbers
         owners = [place for place, parts in zip(places, stretches, strict=True) for _ in parts]
@@ -165,14 +165,18 @@ class Corrector(Translator):
             if left and not lexicon.has(text[start:stop]):
                 continue  # a name
             for edit in (way.get((start, stop)) for way in ways):
-                if edit is None and not left:
-                    continue
-                if edit is not None and not all(map(lexicon.has, edit.right.split())):
+                if (edit is None and not left) or (edit is not None and not self._known([edit])):
                     continue
                 if edit is not None and (not chosen or chosen[-1].stop <= start):
                     chosen.append(edit)
                 break
         return chosen
+
+    def _known(self, changes: list[Edit]) -> list[Edit]:
+        """Those into words of the lexicon, if there is one."""
+        if self.lexicon is None:
+            return changes
+        return [edit for edit in changes if all(map(self.lexicon.has, edit.right.split()))]
 
     def _priced(self, edit: Edit, doubt: float) -> float:
         """The probability that a word was right, less the price of leaving one that the lexicon does not have."""
@@ -205,7 +209,7 @@ class Corrector(Translator):
         seen = {first.text}
         for (start, stop), part in zip(stretches, found, strict=True):
             for other in part.others:
-                correction = _one(text, stretches, [other], [edits(text[start:stop], other.text)])
+                correction = _one(text, stretches, [other], [self._known(edits(text[start:stop], other.text))])
                 if len(first.others) + 1 < best and correction.text not in seen:
                     seen.add(correction.text)
                     first.others.append(correction)
