@@ -3,28 +3,17 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
 
-class WritingState(Protocol):
-    """What a writer remembers of the texts under way; see `models/contract.py`, whose states are such."""
-
-    @property
-    def rows(self) -> int: ...
-
-    def own(self, numbers: np.ndarray) -> Any:
-        """Rows or tokens as the writer takes them: arrays, or tensors where its weights are."""
-        ...
-
-    def reorder(self, rows: Any) -> Self: ...
-
-    def repeat(self, times: int) -> Self: ...
-
-
 class Writer(Protocol):
-    """What a search needs of a decoder. Logits are its own: arrays, or tensors."""
+    """What a search needs of a decoder, as `models/contract.py` explains it.
+
+    Tokens, rows and logits are arrays, or, where the decoder is PyTorch's, tensors; its state's `own` makes the one of
+    the other, so that a search need not know.
+    """
 
     def start(self, memory: Any, rows: int = 1) -> Any: ...
 
