@@ -43,6 +43,8 @@ def _open(folder: ModelFolder, vocabulary: int, bits: int) -> Running | None:
     known = table["kind"] == "encoder-decoder" and all(_is_known(stack) for stack in stacks.values())
     if not known or set(table) != {"kind", "encoder", "decoder", "tie"}:
         return None
+    if sum(stack["layers"] for stack in stacks.values()) > len(folder.weights):
+        return None  # absurd, and nothing is done a billion times to find out
     shapes = _shapes(stacks, vocabulary)
     weights = _untied(folder.weights, table["tie"])
     if {name: weight.shape for name, weight in weights.items()} != shapes or not folder.finite:
@@ -61,6 +63,8 @@ def _is_known(stack: Table) -> bool:
         and stack["norm"] in ("pre", "post")
         and stack["combine"] in ("add", "concatenate")
         and positions.get("layout", "halves") in ("halves", "interleaved")
+        and 1 < positions.get("base", 2) < math.inf
+        and 0 <= stack["dropout"] < 1
         and all(type(stack[size]) is int and stack[size] > 0 for size in ("layers", "width", "heads", "hidden"))
         and stack["width"] % (4 * heads if stack["combine"] == "concatenate" else 2 * heads) == 0
     )
