@@ -37,6 +37,9 @@ class PlainRunning(Running):
         source, mask = (None if part is None else torch.as_tensor(part).to(device) for part in (source_MS, mask_MS))
         return self.encoder(source, mask)
 
+    def rows(self, memory: Any, chosen: np.ndarray) -> Any:
+        return memory.rows(torch.from_numpy(chosen) if isinstance(memory, Memory) else chosen)
+
     @contextmanager
     def at_work(self) -> Iterator[None]:
         with torch.inference_mode():

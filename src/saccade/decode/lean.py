@@ -124,6 +124,9 @@ class LeanMemory:
     states_MSD: Numbers
     mask_MS: Numbers | None = None
 
+    def rows(self, chosen: Numbers) -> "LeanMemory":
+        return LeanMemory(self.states_MSD[chosen], None if self.mask_MS is None else self.mask_MS[chosen])
+
 
 class LeanEncoder:
     """`TransformerEncoder` in one call."""

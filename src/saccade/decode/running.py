@@ -33,6 +33,10 @@ class Running:
         """A memory of padded sources."""
         return self.encoder(source_MS, mask_MS)
 
+    def rows(self, memory: Any, chosen: np.ndarray) -> Any:
+        """Some of the memories, each as often as it is chosen."""
+        return memory.rows(chosen)
+
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """What is to hold while it reads and writes."""

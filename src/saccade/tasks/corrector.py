@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from saccade.data.lexicon import Lexicon
+from saccade.data.misspell import distance
 from saccade.data.noise import find_words, like, plainly
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
@@ -19,8 +19,10 @@ from saccade.tasks.edits import Edit, apply, edits
 from saccade.tasks.translator import Translation, Translator
 
 MOST_PRICE = 100.0
-NEAR = 6
-"""Words that are tried for a strange one."""
+NEAR = 5
+"""Words that are tried for a strange one because they are near."""
+SLIP = 2.0
+"""What each slip costs there, in natural logarithms: how rare words are spelt, the model does not know by itself."""
 LONGEST = 160
 """Characters that are corrected at once; longer texts are cut at spaces, after a sentence where there is one."""
 CUTS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|\s+")
@@ -58,6 +60,18 @@ class Correction:
         if self.others:
             record["best"] = [{"text": one.text, "score": round(one.score, 5)} for one in self.best]
         return record
+
+
+class Strange(NamedTuple):
+    """A word that may stand for others."""
+
+    text: str
+    before: str
+    """What stands before it, mended."""
+    start: int
+    stop: int
+    word: str
+    meant: list[str]
 
 
 class Corrector(Translator):
@@ -113,43 +127,58 @@ class Corrector(Translator):
             [] if isinstance(answer, UserError) else self._edits(text, answer)
             for text, answer in zip(asked, answers, strict=True)
         ]
+        doubtful = [n for n, answer in enumerate(answers) if not self._is_sure(asked[n], answer, found[n])]
+        strange = {n: list(self._strange(asked[n], answers[n], found[n])) for n in doubtful} if self.lexicon else {}
+        likeliest = self._likeliest([place for some in strange.values() for place in some])
         if self.caution < 1:
-            self._give_up(asked, answers, found)
-        if self.lexicon is not None:
-            self._adopt(asked, answers, found)
+            self._give_up(asked, found, doubtful)
+        for n, places in strange.items():
+            kept = [edit for edit in found[n] if not any(edit.start == place.start for place in places)]
+            found[n] = sorted([*kept, *filter(None, (next(likeliest) for _ in places))], key=lambda edit: edit.start)
         return found
 
-    def _give_up(
-        self, asked: Sequence[str], answers: Sequence[Translation | UserError], found: list[list[Edit]]
-    ) -> None:
+    def _give_up(self, asked: Sequence[str], found: list[list[Edit]], doubtful: Sequence[int]) -> None:
         """The changes that it is not sure of."""
-        doubtful = [n for n, answer in enumerate(answers) if found[n] and not self._is_sure(asked[n], answer, found[n])]
         doubted = doubts(self.running, self.vocabulary, [asked[n] for n in doubtful], [found[n] for n in doubtful])
         for n, each in zip(doubtful, doubted, strict=True):
-            found[n] = [
-                edit for edit, doubt in zip(found[n], each, strict=True) if self._priced(edit, doubt) < self.caution
-            ]
+            found[n] = [edit for edit, doubt in zip(found[n], each, strict=True) if doubt < self.caution]
 
-    def _adopt(self, asked: Sequence[str], answers: Sequence[Translation | UserError], found: list[list[Edit]]) -> None:
-        """Strange words for which the search found nothing: of the words of the lexicon that are near, the one the
-        model finds likeliest there, if it is likelier than the strange one at its price."""
-        assert self.lexicon is not None
-        wanted: list[tuple[int, Edit, Guess]] = []
-        for n, (text, answer) in enumerate(zip(asked, answers, strict=True)):
-            for start, stop, opens in () if isinstance(answer, UserError) else find_words(text):
-                word = text[start:stop]
-                taken = any(edit.start < stop and start < edit.stop for edit in found[n])
-                if taken or self.lexicon.knows(word, opens=opens):
-                    continue
-                for near in [word, *(like(word, near) for near in self.lexicon.near(plainly(word), NEAR))]:
-                    guess = Guess(text, mended_before(text, found[n], start), near, stop)
-                    wanted.append((n, Edit(start, stop, word, near), guess))
-        likely = chances(self.running, self.vocabulary, [guess for _, _, guess in wanted])
-        for (n, _), some in groupby(zip(wanted, likely, strict=True), key=lambda one: (one[0][0], one[0][1].start)):
-            (_, left), *others = [(edit, chance) for (_, edit, _), chance in some]
-            edit, chance = max(others, key=lambda one: one[1], default=(None, 0.0))
-            if edit is not None and left * math.exp(-self.lexicon.price) < self.caution * chance:
-                found[n] = sorted([*found[n], edit], key=lambda one: one.start)
+    def _strange(self, text: str, answer: Translation | UserError, found: Sequence[Edit]) -> Iterator[Strange]:
+        """The words of a text that are neither on the list nor names, and all that could be meant: what the answers
+        have there, and what is near on the list."""
+        if isinstance(answer, UserError) or self.lexicon is None:
+            return
+        written: dict[tuple[int, int], list[str]] = {}
+        for one in answer.best:
+            for edit in self._known(edits(text, one.text)):
+                written.setdefault((edit.start, edit.stop), []).append(edit.right)
+        for start, stop, opens in find_words(text):
+            word = text[start:stop]
+            elsewhere = any(edit.start < stop and start < edit.stop and edit.start != start for edit in found)
+            spaced = any(edit.start == start and edit.stop != stop for edit in found)
+            if not (elsewhere or spaced or self.lexicon.knows(word, opens=opens)):
+                near = [like(word, one) for one in self.lexicon.near(plainly(word), NEAR)]
+                meant = list(dict.fromkeys([*written.get((start, stop), []), *near]))
+                if meant:
+                    yield Strange(text, mended_before(text, found, start), start, stop, word, meant)
+
+    def _likeliest(self, places: Sequence[Strange]) -> Iterator[Edit | None]:
+        """For each strange word the likeliest of what could be meant, if it is likelier than the word itself at its
+        price."""
+        guesses = [
+            Guess(place.text, place.before, word, place.stop) for place in places for word in (place.word, *place.meant)
+        ]
+        likely = iter(chances(self.running, self.vocabulary, guesses) if guesses else [])
+        for place in places:
+            left, *others = [next(likely) for _ in range(1 + len(place.meant))]
+            slips = [distance(plainly(word), plainly(place.word)) for word in place.meant]
+            chance, right = max(
+                (chance * math.exp(-SLIP * far), chance, word)
+                for chance, far, word in zip(others, slips, place.meant, strict=True)
+            )[1:]
+            assert self.lexicon is not None
+            sure = left * math.exp(-self.lexicon.price) < self.caution * chance
+            yield Edit(place.start, place.stop, place.word, right) if sure else None
 
     def _edits(self, text: str, answer: Translation) -> list[Edit]:
         """The changes of the answer; or, by a lexicon, for every word but names the first of the answers that has a
@@ -178,16 +207,11 @@ class Corrector(Translator):
             return changes
         return [edit for edit in changes if all(map(self.lexicon.has, edit.right.split()))]
 
-    def _priced(self, edit: Edit, doubt: float) -> float:
-        """The probability that a word was right, less the price of leaving one that the lexicon does not have."""
-        if self.lexicon is None or self.lexicon.knows(edit.wrong, opens=edit.start == 0):
-            return doubt
-        left = doubt * math.exp(-self.lexicon.price)
-        return left / (left + 1 - doubt) if left else 0.0
-
     def _is_sure(self, text: str, answer: Translation | UserError, changes: list[Edit]) -> bool:
         """Whether no word can be doubted: what was written is so likely that all else together is not enough."""
-        if isinstance(answer, UserError) or apply(text, changes) != answer.text:
+        if isinstance(answer, UserError):
+            return True
+        if apply(text, changes) != answer.text:
             return False
         return 1 - math.exp(answer.logprob) < self.caution
 

@@ -59,8 +59,8 @@ def chances(running: Running, vocabulary: Vocabulary, guesses: Sequence[Guess]) 
     """The probability of each word where it stands."""
     rows = _rows(vocabulary, guesses)
     found = np.zeros(len(rows))
-    lengths = np.array([len(row.source) + len(row.target) + 2 for row in rows], dtype=np.int64)
-    for part in in_order(lengths, BATCH_TOKENS):
+    # By the length of their sources: so the words of one text come together, and it is read once for all.
+    for part in in_order(np.array([2 * len(row.source) + 2 for row in rows], dtype=np.int64), BATCH_TOKENS):
         with running.at_work():
             found[part] = _chances(running, [rows[i] for i in part])
     return found.tolist()
@@ -68,7 +68,10 @@ def chances(running: Running, vocabulary: Vocabulary, guesses: Sequence[Guess]) 
 
 def _chances(running: Running, rows: Sequence[Row]) -> list[float]:
     """By the probabilities of the words' tokens."""
-    memory = running.read(*pad_sources([row.source for row in rows]))
+    texts = dict.fromkeys(tuple(row.source) for row in rows)
+    places = {source: place for place, source in enumerate(texts)}
+    memory = running.read(*pad_sources(list(texts)))
+    memory = running.rows(memory, np.array([places[tuple(row.source)] for row in rows]))
     logits_BTV = as_array(write_each(running.decoder, memory, [[BEGIN, *row.target] for row in rows])[0])
     found = []
     for row, logits_TV in zip(rows, logits_BTV, strict=True):
