@@ -13,6 +13,7 @@ from bench.convert import write_ctranslate2
 from bench.translators import ctranslate2 as peer
 from bench.translators import saccade as own
 from bench.translators.contract import SIZES, Sentences, build_model, draw_sources, read_arguments
+from saccade.decode.engine import engine
 from saccade.models.encdec import EncoderDecoder
 from saccade.tokens.marks import BEGIN, END
 
@@ -37,7 +38,7 @@ def main() -> None:
 
     own.forbid_end()
     sources = draw_sources(size, BATCH)
-    ours = own.translator(model)(sources, 1)
+    ours = own.translator(engine(model, "exact"))(sources, 1)
     theirs = peer.translator(given.folder, size.vocabulary, "float32", given.threads)(sources, 1)
     pairs = [pair for one, other in zip(ours, theirs, strict=True) for pair in zip(one, other, strict=True)]
 
