@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from saccade.data.misspell import distance
-from saccade.data.noise import Found, find_words
+from saccade.data.noise import Found, find_words, like
 
 FARTHEST = 3
 """A word may be changed into one that differs by one slip in so many of its letters, and always by two."""
@@ -26,7 +26,7 @@ def edits(source: str, output: str) -> list[Edit]:
     """The changes from source to output that may be made.
 
     Words are laid beside words; a change is believed where plain words stand on both sides, near enough to be one
-    another's misspelling, or where the same letters are only spaced otherwise.
+    another's misspelling, or where the same letters are only spaced otherwise. Capitals stay.
     """
     before, after = list(find_words(source)), list(find_words(output))
     words, written = (
@@ -53,8 +53,8 @@ def _changes(source: str, before: list[Found], after: list[str]) -> Iterator[Edi
     if len(before) == len(after):
         for word, right in zip(before, after, strict=True):
             wrong = source[word.start : word.stop]
-            if right != wrong and _near(wrong, right):
-                yield Edit(word.start, word.stop, wrong, right)
+            if right.lower() != wrong.lower() and _near(wrong, right):
+                yield Edit(word.start, word.stop, wrong, like(wrong, right))
         return
     start, stop = before[0].start, before[-1].stop
     wrong, right = source[start:stop], " ".join(after)
