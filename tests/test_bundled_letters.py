@@ -23,8 +23,9 @@ def corrected(text: str) -> str:
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("I recieve a leter form him evry week.", "I receive a letter from him every week."),
+        ("Did you recieve a leter form him?", "Did you receive a letter from him?"),
         ("He went form London to Paris.", "He went from London to Paris."),
+        ("Their is a cat on teh roof.", "There is a cat on the roof."),
         ("Tom adn Mary whent to http://exmaple.com/teh", "Tom and Mary went to http://exmaple.com/teh"),
     ],
 )

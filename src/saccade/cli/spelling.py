@@ -29,7 +29,7 @@ def correct(*texts: str, model: str = TASKS["correction"].model, options: Correc
 
     For example:
 
-        saccade correct "I recieve a leter form him evry week."
+        saccade correct "Did you recieve a leter form him?"
         saccade correct "I recieve a leter." --suggest 3
         saccade correct "I recieve a leter." --format json
         cat draft.txt | saccade correct > mended.txt
