@@ -1,6 +1,7 @@
 """A list of words: whether a string is one of them, and which of them are a slip or two away from it."""
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 
@@ -19,9 +20,6 @@ class Lexicon:
         """`price`: what it costs to leave a string that is none of the words, in natural logarithms."""
         self.words = frozenset(words)
         self.price = price
-        self.ordered = sorted(self.words)
-        self.lengths = np.array([len(word) for word in self.ordered], dtype=np.int16)
-        self.bags = np.array([_bag(word) for word in self.ordered], dtype=np.int8).reshape(-1, LETTERS)
 
     def has(self, word: str) -> bool:
         """Whether it is a word, if only with 's behind it; case does not matter."""
@@ -33,13 +31,22 @@ class Lexicon:
         nothing where a text `opens`."""
         return self.has(word) or len(word) == 1 or (not opens and not word[0].islower())
 
+    @cached_property
+    def _counted(self) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """The words in order, their lengths, and how often each letter is in them: made when it is first asked what is
+        near, for most texts hold no strange word, and 25,000 words take a while."""
+        ordered = sorted(self.words)
+        lengths = np.array([len(word) for word in ordered], dtype=np.int16)
+        return ordered, lengths, np.array([_bag(word) for word in ordered], dtype=np.int8).reshape(-1, LETTERS)
+
     def near(self, string: str, most: int) -> list[str]:
         """The nearest words to a string in lower case, at most `most` of them."""
+        ordered, lengths, bags = self._counted
         slips = 1 if len(string) <= SHORT else 2
         # A slip changes at most two of the counts of letters by one each, and the length by one.
-        alike = np.abs(self.bags - _bag(string)).sum(axis=1) <= 2 * slips
-        alike &= np.abs(self.lengths - len(string)) <= slips
-        found = [(distance(self.ordered[i], string), self.ordered[i]) for i in np.flatnonzero(alike)]
+        alike = np.abs(bags - _bag(string)).sum(axis=1) <= 2 * slips
+        alike &= np.abs(lengths - len(string)) <= slips
+        found = [(distance(ordered[i], string), ordered[i]) for i in np.flatnonzero(alike)]
         return [word for far, word in sorted(found) if 0 < far <= slips][:most]
 
 
