@@ -33,7 +33,11 @@ def compare_characters(settings: Settings) -> Report:
     path = find(TEXT, data_folders(settings.data))
     machine = Machine(settings.threads)
     own = ("bench.engines.characters", path.parent.parent)
-    engines = {"saccade": own, "adamw": (*own, "--adamw"), "plain": ("bench.engines.nanogpt", path)}
+    engines: dict[str, tuple[Any, ...]] = {
+        "saccade": own,
+        "adamw": (*own, "--adamw"),
+        "plain": ("bench.engines.nanogpt", path),
+    }
     runs: Runs = {engine: [] for engine in engines}
     rounds = settings.rounds(SEEDS)
     for seed in range(1, rounds + 1):
@@ -49,10 +53,12 @@ def compare_characters(settings: Settings) -> Report:
 def _insist_on_equal_sizes(recipe: LanguageRecipe) -> None:
     """The recipe and the plain loop's plan are written apart: a change of one must not go unseen."""
     model, rows = recipe.model, recipe.train.batch_tokens // recipe.model.context
-    own = (model.layers, model.width, model.heads, model.hidden, model.context, rows, model.dropout)
+    own = (model.layers, model.width, model.heads, model.feedforward, model.context, rows, model.dropout)
     plain = (PLAN.layers, PLAN.width, PLAN.heads, 4 * PLAN.width, PLAN.context, PLAN.batch, 0.0)
     if own != plain:
-        raise EngineError(f"layers, width, heads, hidden, context, rows, dropout are {own}, the plain loop's {plain}")
+        raise EngineError(
+            f"layers, width, heads, feedforward, context, rows, dropout are {own}, the plain loop's {plain}"
+        )
 
 
 def describe(settings: Settings, recipe: LanguageRecipe, machine: Machine, runs: Runs) -> Report:

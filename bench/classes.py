@@ -21,8 +21,9 @@ from saccade.config import Table, read_toml
 from saccade.data.text import data_folders
 from saccade.evaluate.classes import Classified, class_scores
 from saccade.evaluate.metrics import Score
+from saccade.pipelines.load import model_path
 from saccade.study.transfer import SCRATCH, Transfer, Trial, train_trial
-from saccade.tasks.load import model_path, recipe_path
+from saccade.tasks.recipes import recipe_path
 
 RECIPES = {"sentiment": "SST-2", "acceptability": "CoLA", "entailment": "RTE 1–3"}
 FIGURES = {"accuracy": 2, "macro F1": 2, "F1 of '1'": 2, "Matthews": 4}

@@ -12,12 +12,12 @@ from saccade.models.encdec import EncoderDecoder
 from saccade.models.transformer import TransformerDecoder, TransformerEncoder
 from saccade.nn.block import Block
 from saccade.nn.norms import PreNorm
-from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.tokens.marks import Marks
 
 LONGEST = 512
 
 
-def write_ctranslate2(model: EncoderDecoder, words: Sequence[str], folder: Path) -> None:
+def write_ctranslate2(model: EncoderDecoder, words: Sequence[str], marks: Marks, folder: Path) -> None:
     """Write the folder that `ctranslate2.Translator` reads; `words` are the tokens' names in the order of their ids."""
     encoder, decoder = model.encoder, model.decoder
     assert isinstance(encoder, TransformerEncoder)
@@ -35,9 +35,9 @@ def write_ctranslate2(model: EncoderDecoder, words: Sequence[str], folder: Path)
     _linear(spec.decoder.projection, decoder.head)
     spec.register_source_vocabulary(list(words))
     spec.register_target_vocabulary(list(words))
-    spec.config.unk_token = words[PAD]  # it insists on one; ours never occurs
-    spec.config.bos_token = spec.config.decoder_start_token = words[BEGIN]
-    spec.config.eos_token = words[END]
+    spec.config.unk_token = words[marks.pad]  # it insists on one; ours never occurs
+    spec.config.bos_token, spec.config.decoder_start_token = words[marks.begin], words[marks.start]
+    spec.config.eos_token = words[marks.end]
     spec.config.layer_norm_epsilon = first.around_self.norm.eps
     spec.validate()
     spec.optimize(quantization=None)

@@ -2,11 +2,19 @@
 
 import transformers
 
-from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.tokens.marks import Marks
 
 
 def build_marian(
-    *, vocabulary: int, width: int, layers: int, heads: int, hidden: int, dropout: float, use_cache: bool
+    *,
+    vocabulary: int,
+    marks: Marks,
+    width: int,
+    layers: int,
+    heads: int,
+    feedforward: int,
+    dropout: float,
+    use_cache: bool,
 ) -> transformers.MarianMTModel:
     """Random weights; dropout after the embedding and each sub-layer only, as the other engines have it."""
     config = transformers.MarianConfig(
@@ -16,8 +24,8 @@ def build_marian(
         decoder_layers=layers,
         encoder_attention_heads=heads,
         decoder_attention_heads=heads,
-        encoder_ffn_dim=hidden,
-        decoder_ffn_dim=hidden,
+        encoder_ffn_dim=feedforward,
+        decoder_ffn_dim=feedforward,
         dropout=dropout,
         attention_dropout=0.0,
         activation_dropout=0.0,
@@ -25,9 +33,9 @@ def build_marian(
         max_position_embeddings=512,
         scale_embedding=True,
         use_cache=use_cache,
-        pad_token_id=PAD,
-        eos_token_id=END,
-        decoder_start_token_id=BEGIN,
+        pad_token_id=marks.pad,
+        eos_token_id=marks.end,
+        decoder_start_token_id=marks.start,
         forced_eos_token_id=None,
     )
     return transformers.MarianMTModel(config)

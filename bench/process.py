@@ -59,12 +59,14 @@ class Timed:
     output: str
 
 
-def time_command(command: Sequence[str], *, threads: int, given: Path | None = None) -> Timed:
+def time_command(
+    command: Sequence[str], *, threads: int, given: Path | None = None, environment: Mapping[str, str] = AS_IT_IS
+) -> Timed:
     """Run a whole command, with a file as its standard input, and look at the clock before and after."""
-    environment = os.environ | _threads(threads)
+    settings = os.environ | environment | _threads(threads)
     with open(given or os.devnull, "rb") as file:
         began = time.perf_counter()
-        finished = subprocess.run(command, env=environment, stdin=file, capture_output=True, check=False)
+        finished = subprocess.run(command, env=settings, stdin=file, capture_output=True, check=False)
         seconds = time.perf_counter() - began
     if finished.returncode:
         raise _failed(" ".join(command[1:4]), finished.returncode, finished.stderr.decode(errors="replace"))

@@ -17,7 +17,7 @@ from saccade.data.phonemes import read_dictionary
 from saccade.data.text import data_folders, find
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.pronunciation import accepted_pronunciations, pronunciation_scores
-from saccade.tasks.load import model_path
+from saccade.pipelines.load import model_path
 
 TEST = "cmudict_g2p/test.tsv.gz"
 OWN, PEER = "saccade", "g2p-en"

@@ -25,9 +25,9 @@ from saccade.data.sampler import Sampler
 from saccade.data.text import Pair
 from saccade.decode.search import SearchConfig
 from saccade.evaluate.metrics import bleu
+from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder
-from saccade.tasks.translator import Translator
-from saccade.tokens.marks import PAD
+from saccade.pipelines.translator import Translator
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 from saccade.train.schedule import SCHEDULES
 
@@ -65,8 +65,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Racer:
-    build: Callable[[int, Plan], Engine]
-    """Size of the vocabulary -> a model under training."""
+    build: Callable[[Vocabulary, Plan], Engine]
+    """A model under training."""
     readable: Callable[[nn.Module], EncoderDecoder]
     """Its weights in a model that Saccade can decode."""
 
@@ -81,15 +81,15 @@ def _transplanted(model: nn.Module) -> EncoderDecoder:
     return as_saccade(model)
 
 
-def _build_own(vocabulary: int, plan: Plan) -> Engine:
-    return own.wrap(own.build_model(vocabulary, plan.dropout, plan.positions), plan.muon)
+def _build_own(vocabulary: Vocabulary, plan: Plan) -> Engine:
+    return own.wrap(own.build_model(len(vocabulary), plan.dropout, plan.positions), plan.muon)
 
 
-def _build_plain(vocabulary: int, plan: Plan) -> Engine:
+def _build_plain(vocabulary: Vocabulary, plan: Plan) -> Engine:
     assert plan.dropout == SIZE.dropout, "the peer's dropout is not tuned"
     assert not plan.muon, "the peer has Adam"
     assert plan.positions == Plan.positions, "the peer has sinusoids"
-    return plain.build(vocabulary, PAD)
+    return plain.build(len(vocabulary), vocabulary.marks.table())
 
 
 RACERS = {"saccade": Racer(_build_own, _itself), "torch": Racer(_build_plain, _transplanted)}
@@ -104,7 +104,7 @@ class Judge:
 
     def __call__(self, racer: Racer, model: nn.Module) -> float:
         sources, references = zip(*self.pairs, strict=True)
-        translator = Translator.of(racer.readable(model), self.vocabulary, SearchConfig(beam=1))
+        translator = Translator(sequence_runtime(racer.readable(model)), self.vocabulary, SearchConfig(beam=1))
         outputs = [translation.text for translation in translator(list(sources))]
         model.train()
         return bleu(outputs, [[reference] for reference in references], lowercase=True).value
@@ -119,7 +119,7 @@ class Batches:
 
     def __next__(self) -> Batch:
         made = self.examples.batch(next(self.sampler))
-        real_BT = made.labels_BT != PAD
+        real_BT = torch.ones_like(made.labels_BT, dtype=torch.bool) if made.real_BT is None else made.real_BT
         return Batch(made.source_BS, made.source_mask_BS, made.target_BT, made.labels_BT, real_BT)
 
 
@@ -155,7 +155,7 @@ def run(
     goal: float,
     ahead: dict[int, float],
 ) -> Race:
-    engine = racer.build(len(judge.vocabulary), plan)
+    engine = racer.build(judge.vocabulary, plan)
     engine.model.train()
     race = Race(engine.title, asdict(plan), most)
     while race.step < plan.steps and race.seconds < most and not (race.reached or race.hopeless):
@@ -175,7 +175,7 @@ def run(
     return race
 
 
-def check(racer: Racer, plan: Plan, vocabulary: int, batch: Batch) -> None:
+def check(racer: Racer, plan: Plan, vocabulary: Vocabulary, batch: Batch) -> None:
     """What is decoded must be what is trained: both give the same loss, but for rounded products."""
     engine = racer.build(vocabulary, plan)
     engine.model.eval()
@@ -199,9 +199,9 @@ def main() -> None:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", torch.get_num_threads())))
     stored = torch.load(given.data, weights_only=True)
     vocabulary = read_vocabulary(stored["tokenizer"], given.data)
-    examples = SequencePairs(Ragged.of(stored["sources"]), Ragged.of(stored["targets"]))
+    examples = SequencePairs(Ragged.of(stored["sources"]), Ragged.of(stored["targets"]), vocabulary.marks)
     plan, racer = Plan(**json.loads(given.plan)), RACERS[given.engine]
-    check(racer, plan, len(vocabulary), next(Batches(examples, 256)))
+    check(racer, plan, vocabulary, next(Batches(examples, 256)))
     judge = Judge(vocabulary, [(source, target) for source, target in stored["development"]])
     torch.manual_seed(1)
     limits = {"every": given.every, "most": given.most, "goal": given.goal}

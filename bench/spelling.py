@@ -22,7 +22,7 @@ from bench.settings import Settings
 from saccade.data.text import read_pairs
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.spelling import Corrected, accuracy_at, correction_rate, introduction_rate, word_accuracy
-from saccade.tasks.load import model_path
+from saccade.pipelines.load import model_path
 
 OWN, PYSPELLCHECKER, SYMSPELL, NOTHING = "saccade", "pyspellchecker", "symspellpy", "doing nothing"
 NEEDS = {PYSPELLCHECKER: "spellchecker", SYMSPELL: "symspellpy"}

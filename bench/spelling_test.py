@@ -25,7 +25,7 @@ from saccade.evaluate.spelling import Corrected, word_accuracy
 
 SENTENCES = 2000
 SEED = 20
-NOISE = NoiseConfig(clean=0.0, heaviest=0.53, listed=1.0, names=0.0, lost_space=0.0, added_space=0.0)
+NOISE = NoiseConfig(clean=0.0, max_error_rate=0.53, listed=1.0, names=0.0, lost_space=0.0, added_space=0.0)
 LEAST, MOST = 0.15, 0.25
 """The share of words that is to be misspelt."""
 LANGUAGES = ("spa", "fra")
@@ -77,7 +77,9 @@ def report(rows: Sequence[Pair], noise: Noise, words: set[str]) -> None:
     print(f"misspelt: {share:.4f} of all words; of these {listed / wrong:.4f} by a list, {real / wrong:.4f} real words")
     print(f"doing nothing: {word_accuracy(nothing)}")
     if not LEAST <= share <= MOST:
-        raise UserError(f"{share:.4f} of the words are misspelt, not between {LEAST} and {MOST}; change NOISE.heaviest")
+        raise UserError(
+            f"{share:.4f} of the words are misspelt, not between {LEAST} and {MOST}; change NOISE.max_error_rate"
+        )
 
 
 def _bare(sentence: str) -> list[str]:

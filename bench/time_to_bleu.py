@@ -39,7 +39,8 @@ def compare_time_to_bleu(settings: Settings) -> Report:
     folder = settings.out / "time-to-bleu"
     folder.mkdir(parents=True, exist_ok=True)
     runs = {}
-    most, ahead = float(settings.most), []
+    most = float(settings.most)
+    ahead: list[Any] = []
     for name, (engine, plan) in contestants().items():
         path = folder / f"{name}.json"
         stored = _stored(path, plan, most)
@@ -110,7 +111,7 @@ def describe(settings: Settings, machine: Machine, runs: dict[str, dict[str, Any
         )
     work = (
         f"Multi30k en→de, {SIZE.layers}+{SIZE.layers} layers, width {SIZE.width}, {SIZE.heads} heads, feed-forward "
-        f"{SIZE.hidden}, label smoothing {SIZE.smoothing}, one joint vocabulary; the same maker of batches. After "
+        f"{SIZE.feedforward}, label smoothing {SIZE.smoothing}, one joint vocabulary; the same maker of batches. After "
         f"every {settings.every * PLAIN.budget:,} tokens the development part ({DEVELOPMENT[0]}, whole) is "
         "translated greedily, the clock standing still, and scored by BLEU, lower-cased, 13a; training stops at "
         f"{GOAL:.0f}. torch.nn.Transformer is decoded by Saccade's search, with its weights in Saccade's modules, "

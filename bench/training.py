@@ -21,7 +21,6 @@ from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.models.encdec import EncoderDecoder
-from saccade.tokens.marks import PAD, SPECIALS
 from saccade.train.objective import SequenceObjective
 
 NEEDS = {"saccade": "saccade", "torch": "torch", "marian": "transformers"}
@@ -66,14 +65,14 @@ def compare_training(settings: Settings) -> Report:
 def prepare(settings: Settings, folder: Path, build: Callable[[int], EncoderDecoder] = build_model) -> Load:
     """Make the batches once, as Saccade makes them, and save them for the engines."""
     corpus = read_multi30k(settings)
-    vocabulary = len(corpus.vocabulary)
-    examples = SequencePairs(Ragged.of(corpus.sources), Ragged.of(corpus.targets))
+    vocabulary, marks = len(corpus.vocabulary), corpus.vocabulary.marks
+    examples = SequencePairs(Ragged.of(corpus.sources), Ragged.of(corpus.targets), marks)
     sampler = Sampler(*examples.sizes(), budget=BUDGET, seed=1)
     batches = [examples.batch(next(sampler)) for _ in range(settings.warmup + settings.steps)]
     torch.save(
         {
             "vocabulary": vocabulary,
-            "pad": PAD,
+            "marks": marks.table(),
             "batches": [(b.source_BS, b.source_mask_BS, b.target_BT, b.labels_BT) for b in batches],
         },
         folder / "batches.pt",
@@ -99,7 +98,7 @@ def write_lines(corpus: Corpus, folder: Path) -> None:
     for name, side in (("train.en", corpus.sources), ("train.de", corpus.targets)):
         text = "".join(" ".join(f"w{i}" for i in ids) + "\n" for ids in side)
         (folder / name).write_text(text, encoding="utf-8")
-    words = [f"w{i}" for i in range(len(SPECIALS), len(corpus.vocabulary))]
+    words = [f"w{i}" for i in corpus.vocabulary.text_ids]
     (folder / "words.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
 
 
@@ -152,7 +151,7 @@ def _about(settings: Settings, load: Load, runs: dict[str, list[Any]]) -> list[s
     size = (
         f"Multi30k en→de, joint byte-level BPE of {load.vocabulary:,}, batches of at most {BUDGET} tokens bucketed by "
         f"length ({load.fill:.1%} of the target positions are real); {SIZE.layers}+{SIZE.layers} layers, width "
-        f"{SIZE.width}, {SIZE.heads} heads, feed-forward {SIZE.hidden}; one matrix embeds both sides and writes. "
+        f"{SIZE.width}, {SIZE.heads} heads, feed-forward {SIZE.feedforward}; one matrix embeds both sides and writes. "
         f"Weights: {parameters}."
     )
     work = (

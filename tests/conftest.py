@@ -9,20 +9,27 @@ import pytest
 import torch
 from torch import Tensor
 
+from saccade import native
+from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
+from saccade.arch.positions import AnyPositionsConfig, SinusoidalConfig
 from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged, pad_sources
-from saccade.decode.running import Running
+from saccade.models.answering import TorchSequence, arrays_of
 from saccade.models.contract import Memory
-from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.models.transformer import StackConfig
-from saccade.nn.positions import AnyPositionsConfig, SinusoidalConfig
-from saccade.tokens.marks import END
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
+from saccade.pipelines.opening import SequenceModel
+from saccade.runtime.contract import ArrayMemory, How
+from saccade.runtime.open import Choice, SequenceRuntime
+from saccade.tokens.marks import Marks
+
+MARKS = Marks()
+"""Toy sequences have no vocabulary."""
 
 # The same examples on every machine: a test that fails must fail again for whoever looks into it.
 hypothesis.settings.register_profile("saccade", deadline=None, derandomize=True, max_examples=60)
 hypothesis.settings.load_profile("saccade")
 
-FIRST_SYMBOL = END + 1
+FIRST_SYMBOL = MARKS.end + 1
 """The lowest id that is not a mark."""
 
 
@@ -37,7 +44,7 @@ def small_model(
     width: int = 16,
     heads: int = 2,
     layers: int = 2,
-    norm: str = "pre",
+    order: str = "pre",
     positions: AnyPositionsConfig | None = None,
     combine: str = "add",
     tie: str = "none",
@@ -50,8 +57,8 @@ def small_model(
             "layers": layers,
             "width": width,
             "heads": heads,
-            "hidden": 2 * width,
-            "norm": norm,
+            "feedforward": 2 * width,
+            "order": order,
             "dropout": dropout,
             "positions": positions or SinusoidalConfig(),
             "combine": combine,
@@ -63,7 +70,7 @@ def small_model(
 
 _RNN = {"kind": "recurrent", "width": 16, "embed": 12}
 _CONV = {"kind": "convolution", "width": 12, "layers": 2}
-_STACK = {"kind": "transformer", "width": 12, "heads": 2, "layers": 2, "hidden": 24}
+_STACK = {"kind": "transformer", "width": 12, "heads": 2, "layers": 2, "feedforward": 24}
 ANCESTORS: dict[str, dict[str, Any]] = {
     "lstm": {
         "encoder": _RNN | {"cell": "lstm", "layers": 2, "bidirectional": False, "reverse": True},
@@ -120,14 +127,38 @@ def random_tokens_BT(rows: int, length: int, *, vocabulary: int = 20, seed: int 
 
 def tensors(sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor | None]:
     """Padded sources, and their mask."""
-    source, mask = pad_sources(sources)
+    source, mask = pad_sources(sources, MARKS)
     return torch.from_numpy(source), None if mask is None else torch.from_numpy(mask)
 
 
-def read(model: EncoderDecoder | Running, sources: Sequence[Sequence[int]]) -> Memory:
-    """The memory of sources of any lengths, padded together."""
+def read(model: EncoderDecoder, sources: Sequence[Sequence[int]]) -> Memory:
+    """The memory of sources of any lengths, padded together, as PyTorch has it."""
     memory: Memory = model.read(*tensors(sources))
     return memory
+
+
+def by_pytorch(model: EncoderDecoder) -> TorchSequence:
+    """A PyTorch model behind the runtime's contract: arrays in, arrays out."""
+    return TorchSequence(model, Choice("exact", "PyTorch", "a test asks for it"))
+
+
+def on_plain(model: EncoderDecoder) -> SequenceRuntime:
+    """The same weights in plain NumPy."""
+    return SequenceRuntime(model.config, arrays_of(model), "exact")
+
+
+def on_kernels(model: EncoderDecoder, how: How = "int16") -> SequenceRuntime:
+    """The same weights on the C kernels."""
+    if native.kernels() is None:
+        pytest.skip(f"no C kernels: {native.why_not()}")
+    runtime = SequenceRuntime(model.config, arrays_of(model), how)
+    assert runtime.choice.engine == "kernels"
+    return runtime
+
+
+def read_arrays(model: SequenceModel, sources: Sequence[Sequence[int]]) -> ArrayMemory:
+    """The memory of sources of any lengths, padded together, as a runtime has it."""
+    return model.read(*pad_sources(sources, MARKS))
 
 
 def toy_pairs(
@@ -140,4 +171,4 @@ def toy_pairs(
         length = int(random.integers(1, longest + 1))
         distinct[tuple((random.integers(symbols, size=length) + FIRST_SYMBOL).tolist())] = None
     sources = [list(sequence) for sequence in distinct]
-    return SequencePairs(Ragged.of(sources), Ragged.of([rewrite(source) for source in sources]))
+    return SequencePairs(Ragged.of(sources), Ragged.of([rewrite(source) for source in sources]), MARKS)

@@ -34,13 +34,13 @@ vocabulary = 300
 layers = 1
 width = 16
 heads = 2
-hidden = 32
+feedforward = 32
 
 [model.decoder]
 layers = 1
 width = 16
 heads = 2
-hidden = 32
+feedforward = 32
 
 [search]
 beam = 2

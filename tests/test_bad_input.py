@@ -12,7 +12,7 @@ from typing import IO
 import pytest
 
 from crash import command, environment, write_toy
-from saccade.tasks.table import TASKS
+from saccade.pipelines.table import TASKS
 from tiny import Said, ask, write_tiny_model
 
 PAIRS = [f"one two {number}" for number in range(30)]
@@ -273,7 +273,7 @@ def started(*arguments: str | Path) -> Iterator[tuple[subprocess.Popen[bytes], I
 def test_a_full_disk_stops_a_training_that_can_be_resumed(tmp_path: Path) -> None:
     recipe, out, limit = write_toy(tmp_path, steps=4), tmp_path / "out", 200_000
     # The optimiser's state is twice as large as the weights: with these sizes it alone passes the limit.
-    larger = ["--set", "model.encoder.hidden=512", "--set", "model.decoder.hidden=512"]
+    larger = ["--set", "model.encoder.feedforward=512", "--set", "model.decoder.feedforward=512"]
     train = command("train", recipe, "--data", tmp_path, "--out", out, "--quiet", *larger)
     ended = run_limited(train, largest_file=limit)
     insist_one_line(Said(ended.returncode, ended.stdout, ended.stderr), 1, ["step 2", str(out), "saccade resume"])

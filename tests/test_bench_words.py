@@ -23,7 +23,7 @@ from saccade.config import read_toml
 from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
 from saccade.study.transfer import Transfer, Trial
-from saccade.tasks.load import recipe_path
+from saccade.tasks.recipes import recipe_path
 
 # Peers are led through sentences
 

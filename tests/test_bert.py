@@ -6,18 +6,25 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import Tensor, nn
 from transformers import BertConfig as TheirConfig
 from transformers import BertForPreTraining, BertForSequenceClassification, BertForTokenClassification
 
+from saccade.arch.bert import BertConfig
 from saccade.data.corrupt import Hider, MaskingConfig
 from saccade.data.rows import EPOCH, Rows
 from saccade.data.sentences import UNKNOWN, Corpus, plan_rows, sentences_of
-from saccade.models.bert import Bert, BertConfig, MaskedModel, build_masked
-from saccade.models.heads import Classifier, Tagger
-from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.models.bert import Bert, MaskedModel, build_masked
+from saccade.models.heads import ClassifierModel, TaggerModel
+from saccade.tasks.encoder import with_mask
+from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.train.objective import MaskedObjective
+
+MARKS = Marks()
+BEGIN, END, PAD = MARKS.begin, MARKS.end, MARKS.pad
 
 VOCABULARY = 50
 SIZES = [(1, 8, 2, 16), (3, 24, 4, 40), (2, 16, 1, 64)]
@@ -34,7 +41,7 @@ DOCUMENTS = [
 
 @pytest.fixture(scope="module")
 def vocabulary() -> Vocabulary:
-    return train_vocabulary(TokensConfig(vocabulary=300), DOCUMENTS, spaced=False)
+    return with_mask(train_vocabulary(TokensConfig(vocabulary=300), DOCUMENTS, spaced=False))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +53,7 @@ def corpus(vocabulary: Vocabulary) -> Corpus:
 
 
 def configs(layers: int, width: int, heads: int, hidden: int) -> tuple[BertConfig, TheirConfig]:
-    ours = BertConfig(layers=layers, width=width, heads=heads, hidden=hidden, context=12, dropout=0.0)
+    ours = BertConfig(layers=layers, width=width, heads=heads, feedforward=hidden, context=12, dropout=0.0)
     theirs = TheirConfig(
         vocab_size=VOCABULARY,
         hidden_size=width,
@@ -139,10 +146,10 @@ def test_masked_words_and_what_follows_are_transformers(sizes: tuple[int, int, i
 def test_classes_and_tags_are_transformers(sizes: tuple[int, int, int, int]) -> None:
     ours, theirs = configs(*sizes)
     tokens_BT, mask_BT, segments_BT = batch()
-    classifier: Classifier = with_random_weights(Classifier(Bert(ours, VOCABULARY), 3, 0.0))
+    classifier: ClassifierModel = with_random_weights(ClassifierModel(Bert(ours, VOCABULARY), 3, 0.0))
     other = BertForSequenceClassification(theirs)
     load_into(other, theirs_of(classifier, sizes[0]))
-    tagger: Tagger = with_random_weights(Tagger(Bert(ours, VOCABULARY), 3, 0.0))
+    tagger: TaggerModel = with_random_weights(TaggerModel(Bert(ours, VOCABULARY), 3, 0.0))
     tagging = BertForTokenClassification(theirs)
     load_into(tagging, theirs_of(tagger, sizes[0]))
     words_BT = mask_BT & (torch.arange(12) % 2 == 0)
@@ -157,7 +164,7 @@ def test_classes_and_tags_are_transformers(sizes: tuple[int, int, int, int]) -> 
 
 
 def test_bert_base_has_the_published_number_of_weights() -> None:
-    config = BertConfig(layers=12, width=768, heads=12, hidden=3072, context=512)
+    config = BertConfig(layers=12, width=768, heads=12, feedforward=3072, context=512)
     with torch.device("meta"):
         model = build_masked(config, 30_522, follows=True)
     assert model.pooler is not None
@@ -169,7 +176,7 @@ def test_bert_base_has_the_published_number_of_weights() -> None:
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("positions", ["learned", "rotary", "sinusoidal"])
 def test_padding_changes_nothing(norm: str, positions: str) -> None:
-    table = {"layers": 2, "width": 16, "heads": 2, "hidden": 24, "context": 12, "norm": norm, "dropout": 0.0}
+    table = {"layers": 2, "width": 16, "heads": 2, "feedforward": 24, "context": 12, "order": norm, "dropout": 0.0}
     where = {"kind": positions, "length": 12} if positions == "learned" else {"kind": positions}
     model = with_random_weights(
         build_masked(BertConfig.read(table | {"positions": where}, where="test"), 20, follows=False)
@@ -198,14 +205,36 @@ def test_shares_of_hidden_masked_replaced_and_kept_tokens(vocabulary: Vocabulary
         assert (read == row)[~chosen].all(), "what is not chosen is read as it is"
         assert ((read > END) | (read == row)).all(), "no token becomes a mark"
         hidden = read[chosen]
-        counts += [chosen.sum(), (hidden == hider.mask).sum(), (hidden == row[chosen]).sum(), 0]
+        counts += [chosen.sum(), (hidden == vocabulary.marks.mask).sum(), (hidden == row[chosen]).sum(), 0]
     total, masked, kept, _ = counts
     for share, expected in ((masked / total, 0.8), (kept / total, 0.1 + 0.1 / words)):
         assert abs(share - expected) < 4 * math.sqrt(expected * (1 - expected) / total)
 
 
+@given(st.integers(0, 2**32))
+def test_random_tokens_are_those_that_a_range_of_ids_gives(vocabulary: Vocabulary, seed: int) -> None:
+    """What was trained with the marks as constants is trained the same today."""
+    hider = Hider.of(MaskingConfig(share=0.9, masked=0.0), vocabulary)
+    row = np.array([BEGIN, *range(END + 1, END + 41), END, PAD])
+    read, chosen = hider.hide(row, np.random.default_rng(seed))
+    random = np.random.default_rng(seed)
+    expected, words = row.copy(), np.flatnonzero(row > END)
+    places = np.sort(random.permutation(words)[: round(0.9 * len(words))])
+    replaced = places[random.random(len(places)) < 0.5]
+    expected[replaced] = random.integers(END + 1, len(vocabulary), len(replaced))
+    assert np.flatnonzero(chosen).tolist() == places.tolist()
+    assert read.tolist() == expected.tolist()
+
+
+def test_a_mask_that_a_vocabulary_has_stays() -> None:
+    vocabulary = train_vocabulary(TokensConfig(vocabulary=300), DOCUMENTS, spaced=False)
+    assert with_mask(vocabulary).marks == Marks(mask=len(vocabulary))
+    vocabulary.marks = Marks(mask=7)
+    assert with_mask(vocabulary).marks.mask == 7
+
+
 def test_whole_words_are_hidden_whole(vocabulary: Vocabulary) -> None:
-    hider = Hider.of(MaskingConfig(whole_words=True, masked=1.0), vocabulary)
+    hider = Hider.of(MaskingConfig(whole_words=True, mask_token_share=1.0), vocabulary)
     text = "strawberries and blueberries grow wherever somebody planted them, unquestionably"
     row = np.array([BEGIN, *vocabulary.encode([text])[0], END])
     starts = [place for place, piece in enumerate(vocabulary.pieces(row)) if not piece[:1].isalnum() or place == 1]
@@ -232,41 +261,41 @@ def test_sentences_are_the_document() -> None:
     assert len(sentences) >= 5
 
 
-@pytest.mark.parametrize("follows", [True, False])
-def test_rows_hold_every_token_within_the_room(corpus: Corpus, follows: bool) -> None:
-    rows = plan_rows(corpus, 30, np.random.default_rng(0), follows=follows)
+@pytest.mark.parametrize("next_sentence", [True, False])
+def test_rows_hold_every_token_within_the_room(corpus: Corpus, next_sentence: bool) -> None:
+    rows = plan_rows(corpus, 30, np.random.default_rng(0), next_sentence=next_sentence)
     met = np.zeros(corpus.tokens, dtype=int)
     for row in rows:
         size = sum(stop - start for start, stop in (row.first, row.second))
         assert 0 < size <= 30
         met[slice(*row.first)] += 1
-        if row.follows != 0:
+        if row.next_sentence != 0:
             met[slice(*row.second)] += 1
-        if row.follows == 1:
+        if row.next_sentence == 1:
             assert row.second[0] == row.first[1]
     assert (met >= 1).mean() > 0.95, "only what is longer than a row may be cut"
-    if not follows:
+    if not next_sentence:
         assert met.max() == 1
-        assert {row.follows for row in rows} == {UNKNOWN}
+        assert {row.next_sentence for row in rows} == {UNKNOWN}
 
 
 def test_half_of_the_pairs_follow_and_no_false_one_is_of_the_same_document(corpus: Corpus) -> None:
     starts = corpus.sentences.starts[corpus.documents]
     found = []
     for seed in range(60):
-        for row in plan_rows(corpus, 30, np.random.default_rng(seed), follows=True):
-            if row.follows == UNKNOWN:
+        for row in plan_rows(corpus, 30, np.random.default_rng(seed), next_sentence=True):
+            if row.next_sentence == UNKNOWN:
                 continue
             homes = [int(np.searchsorted(starts, place, side="right")) for place in (row.first[0], row.second[0])]
-            assert (homes[0] == homes[1]) == bool(row.follows)
-            found.append(row.follows)
+            assert (homes[0] == homes[1]) == bool(row.next_sentence)
+            found.append(row.next_sentence)
     assert abs(np.mean(found) - 0.5) < 4 * 0.5 / math.sqrt(len(found))
 
 
 @pytest.mark.parametrize("static", [True, False])
 def test_batches_are_the_same_whenever_they_are_asked_for(corpus: Corpus, vocabulary: Vocabulary, static: bool) -> None:
     def make() -> Rows:
-        return Rows(corpus, context=32, budget=128, seed=3, follows=True, static=static)
+        return Rows(corpus, vocabulary.marks, context=32, budget=128, seed=3, next_sentence=True, static=static)
 
     hider = Hider.of(MaskingConfig(), vocabulary)
     one = make()
@@ -286,12 +315,12 @@ def test_batches_are_the_same_whenever_they_are_asked_for(corpus: Corpus, vocabu
 
 
 def test_the_loss_is_the_mean_over_hidden_words_plus_that_over_pairs(corpus: Corpus, vocabulary: Vocabulary) -> None:
-    rows = Rows(corpus, context=32, budget=4096, seed=0, follows=True)
+    rows = Rows(corpus, vocabulary.marks, context=32, budget=4096, seed=0, next_sentence=True)
     found = rows.masked(next(rows), Hider.of(MaskingConfig(), vocabulary))
-    config = BertConfig(layers=1, width=16, heads=2, hidden=24, context=32, dropout=0.0)
+    config = BertConfig(layers=1, width=16, heads=2, feedforward=24, context=32, dropout=0.0)
     model: MaskedModel = with_random_weights(build_masked(config, len(vocabulary) + 1, follows=True))
     losses, count = MaskedObjective()(model, found), MaskedObjective().count(found)
     words, follows = model(found.tokens_BT, found.mask_BT, found.segments_BT)
     expected = nn.functional.cross_entropy(words[found.chosen_BT], found.labels_N)
-    expected = expected + nn.functional.cross_entropy(follows, found.follows_B, ignore_index=UNKNOWN)
+    expected = expected + nn.functional.cross_entropy(follows, found.next_sentence_B, ignore_index=UNKNOWN)
     torch.testing.assert_close(losses["loss"][0] / count, expected, atol=1e-4, rtol=1e-4)

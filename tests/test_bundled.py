@@ -10,9 +10,9 @@ import pytest
 import saccade
 from saccade.data.text import read_pairs
 from saccade.evaluate.metrics import bleu
-from saccade.tasks.load import ZOO, bundled_models, model_path
+from saccade.pipelines.load import ZOO, bundled_models, model_path
+from saccade.pipelines.translator import Translator
 from saccade.tasks.sequence import by_source
-from saccade.tasks.translator import Translator
 
 DATA = Path(os.environ.get("SACCADE_DATA", "data"))
 needs_tatoeba = pytest.mark.skipif(not (DATA / "tatoeba").is_dir(), reason="tatoeba is not in $SACCADE_DATA")

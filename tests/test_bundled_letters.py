@@ -8,8 +8,9 @@ import pytest
 
 import saccade
 from saccade.folder import read_folder
-from saccade.tasks.asked import Request
-from saccade.tasks.load import model_path, task_named
+from saccade.pipelines.load import model_path
+from saccade.pipelines.pipeline import Request
+from saccade.tasks.recipes import task_named
 
 DATA = Path(os.environ.get("SACCADE_DATA", "data"))
 
@@ -64,7 +65,7 @@ def test_the_card_states_what_is_measured(name: str, first: str, needs: str) -> 
         pytest.skip(f"{needs} is not in $SACCADE_DATA")
     folder = read_folder(model_path(name))
     task = task_named(folder.config["task"])
-    found = task.evaluate(task.load(folder), folder, [], [DATA], Request())[0].value
+    found = task.evaluate(saccade.load(name), folder, [], [DATA], Request())[0].value
     stated = re.search(rf"test: {first} ([\d.]+)", (folder.path / "README.md").read_text(encoding="utf-8"))
     assert stated is not None
     assert found == pytest.approx(float(stated[1]), rel=0.005)

@@ -10,9 +10,9 @@ import pytest
 import saccade
 from saccade.data.conllu import read_conllu
 from saccade.evaluate.classes import accuracy
-from saccade.tasks.asked import Request
-from saccade.tasks.load import model_path
-from saccade.tasks.tagger import Tagger
+from saccade.pipelines.load import model_path
+from saccade.pipelines.pipeline import Request
+from saccade.pipelines.tagger import Tagger
 from saccade.tasks.tagging import answers
 
 TREEBANK = Path(os.environ.get("SACCADE_DATA", "data")) / "ud_english_ewt/en_ewt-ud-test.conllu.gz"

@@ -12,12 +12,12 @@ import pytest
 
 import saccade
 import saccade.cli.answer
-import saccade.tasks.load
+import saccade.pipelines.load
 from crash import DIGITS
 from saccade.cli.main import app
 from saccade.config import read_toml
 from saccade.data.catalog import CATALOG
-from saccade.tasks.load import RECIPES, task_named
+from saccade.tasks.recipes import RECIPES, task_named
 from tiny import SENTENCES, Said, ask, write_tiny_model
 
 COMMANDS = [
@@ -68,7 +68,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def bundled(model: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The tiny model as if it came with Saccade; its name."""
-    monkeypatch.setattr(saccade.tasks.load, "ZOO", model.parent)
+    monkeypatch.setattr(saccade.pipelines.load, "ZOO", model.parent)
     return model.name
 
 
@@ -304,7 +304,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Said]:
     lines = [f"{a} {b}" for a in DIGITS for b in DIGITS[:6]]
     (folder / "my.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     (folder / "my.es").write_text("".join(f"{line.upper()}\n" for line in lines), encoding="utf-8")
-    sizes = {"layers": 1, "width": 16, "heads": 2, "hidden": 32}
+    sizes = {"layers": 1, "width": 16, "heads": 2, "feedforward": 32}
     settings = [f"model.{stack}.{key}={value}" for stack in ("encoder", "decoder") for key, value in sizes.items()]
     settings += ["train.steps=4", "train.validate_every=2", "tokens.vocabulary=300", "search.beam=2"]
     words = [word for setting in settings for word in ("--set", setting)]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import saccade
-from saccade.tasks.table import TASKS
+from saccade.pipelines.table import TASKS
 from tiny import answered, ask, insist_one_line, write_tiny_language_model, write_tiny_model
 
 LONGEST = TASKS["language"].longest_text

@@ -2,20 +2,24 @@
 
 import math
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from saccade.errors import UserError, WrongUse
-from saccade.models.contract import Decoder, Memory
-from saccade.tasks.asked import Request
-from saccade.tasks.completer import Completer, Completion
-from saccade.tokens.marks import BEGIN, END
+from saccade.models.answering import TorchDecoder, language_runtime
+from saccade.models.gpt import LanguageModel
+from saccade.pipelines.completer import Completer, Completion
+from saccade.pipelines.pipeline import Request
+from saccade.runtime.contract import ArrayMemory, Floats, Ids
+from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 from tiny import CONTEXT, tiny_completer, tiny_gpt, tiny_vocabulary
+
+BEGIN, END = Marks().begin, Marks().end
 
 HALF = CONTEXT // 2
 
@@ -24,38 +28,53 @@ class ScriptedState:
     def __init__(self, rows: int) -> None:
         self.rows = rows
 
-    def own(self, numbers: np.ndarray) -> Tensor:
-        return torch.from_numpy(numbers)
 
-
-class Scripted(Decoder):
-    """Writes what it was told to, whatever it reads."""
+class Scripted:
+    """A decoder that writes what it was told to, whatever it reads."""
 
     def __init__(self, script: Sequence[int], vocabulary: int) -> None:
-        super().__init__()
         self.script, self.vocabulary = iter(script), vocabulary
 
-    def start(self, memory: Memory | None, rows: int = 1) -> Any:
+    def start(self, memory: ArrayMemory | None, rows: int = 1) -> ScriptedState:
         return ScriptedState(rows)
 
-    def extend(self, tokens_BT: Tensor, lengths_B: Tensor, state: Any) -> Any:
-        return self.next_B1V().expand(-1, tokens_BT.shape[1], -1).clone(), state
+    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: ScriptedState) -> tuple[Floats, ScriptedState]:
+        return self.next_B1V().repeat(tokens_BT.shape[1], axis=1), state
 
-    def step(self, tokens_B: Tensor, state: Any) -> Any:
+    def step(self, tokens_B: Ids, state: ScriptedState) -> tuple[Floats, ScriptedState]:
         return self.next_B1V()[:, 0], state
 
-    def next_B1V(self) -> Tensor:
-        logits_B1V = torch.zeros(1, 1, self.vocabulary)
+    def next_B1V(self) -> Floats:
+        logits_B1V = np.zeros((1, 1, self.vocabulary), dtype=np.float32)
         logits_B1V[..., next(self.script)] = 30.0
         return logits_B1V
+
+
+def written_by(completer: Completer, decoder: Any) -> Completer:
+    """The same with another decoder."""
+    completer.model = SimpleNamespace(decoder=decoder)  # type: ignore[assignment]
+    return completer
 
 
 def scripted(text: str | list[int], kind: str = "bytes") -> Completer:
     """A completer that goes on with this text, and then ends."""
     completer = tiny_completer(kind)
     ids = completer.vocabulary.encode([text])[0] if isinstance(text, str) else text
-    completer.decoder = Scripted([*ids, END], len(completer.vocabulary))
-    return completer
+    return written_by(completer, Scripted([*ids, END], len(completer.vocabulary)))
+
+
+def in_pytorch(completer: Completer) -> LanguageModel:
+    """The model whose weights a tiny completer has, to compare with."""
+    return tiny_gpt(vocabulary=len(completer.vocabulary))
+
+
+def endless(kind: str = "bpe") -> tuple[Completer, LanguageModel]:
+    """A completer that has no reason to end, and its model."""
+    vocabulary = tiny_vocabulary(kind)
+    model = tiny_gpt(vocabulary=len(vocabulary), tie=False)
+    with torch.no_grad():
+        model.decoder.head.weight[END] = 0
+    return Completer(language_runtime(model, "exact"), vocabulary, marked=True), model
 
 
 def shown(completer: Completer, prompt: str = "one", **options: Any) -> list[str]:
@@ -167,10 +186,11 @@ def test_a_character_that_never_gets_whole_is_shown_in_the_end() -> None:
 
 def test_between_two_pieces_the_reader_of_a_stream_is_left_alone() -> None:
     """It may train, or read another stream: nothing of how this one is computed holds for it."""
-    completer = tiny_completer()
+    model = in_pytorch(completer := tiny_completer())
+    written_by(completer, TorchDecoder(model.decoder))
     request = Request(temperature=1.0, max_tokens=10)
     modes: set[bool] = set()
-    completer.model.decoder.blocks[0].register_forward_hook(lambda *_: modes.add(torch.is_inference_mode_enabled()))
+    model.decoder.blocks[0].register_forward_hook(lambda *_: modes.add(torch.is_inference_mode_enabled()))
     one, other = completer.stream("one", request), completer.stream("two", request)
     for _ in zip(one, other, strict=False):
         assert not torch.is_inference_mode_enabled()
@@ -250,12 +270,12 @@ def test_a_prompt_that_cannot_be_read_costs_only_itself() -> None:
 
 @pytest.mark.parametrize("marked", [True, False])
 def test_the_log_probability_is_that_of_what_was_written(marked: bool) -> None:
-    completer = tiny_completer("bytes", marked=marked)
+    model = in_pytorch(completer := tiny_completer("bytes", marked=marked))
     for seed in range(5):
         found = completer("one", temperature=1.5, top_k=50, repetition=1.2, seed=seed, max_tokens=CONTEXT - 5)
         written = found.ids + ([END] if found.ended == "end" else [])
         row = [*found.prompt_ids, *written]
-        logits_TV = completer.model(torch.tensor([row[:-1]]))[0, len(found.prompt_ids) - 1 :]
+        logits_TV = model(torch.tensor([row[:-1]]))[0, len(found.prompt_ids) - 1 :]
         logits_TV[:, [0, BEGIN]] = -math.inf
         logprobs = logits_TV.log_softmax(-1).gather(1, torch.tensor(written)[:, None])
         assert found.logprob == pytest.approx(logprobs.sum().item(), abs=1e-3)
@@ -279,7 +299,7 @@ def test_a_model_that_is_told_nothing_begins_anew() -> None:
 
 def test_a_model_without_documents_and_lines_has_to_be_told_something() -> None:
     vocabulary = train_vocabulary(TokensConfig(kind="characters"), ["abc"])
-    completer = Completer(tiny_gpt(vocabulary=6), vocabulary, marked=False, how="exact")
+    completer = Completer(language_runtime(tiny_gpt(vocabulary=6), "exact"), vocabulary, marked=False)
     with pytest.raises(UserError, match="give it something to go on from"):
         completer("")
     assert len(completer("a", max_tokens=5).ids) == 5 or completer("a").ended == "end"
@@ -287,7 +307,7 @@ def test_a_model_without_documents_and_lines_has_to_be_told_something() -> None:
 
 def test_a_model_that_never_saw_a_capital_reads_prompts_without() -> None:
     plain = tiny_completer("characters")
-    small = Completer(plain.model, plain.vocabulary, marked=True, lowercase=True, how="exact")
+    small = Completer(plain.model, plain.vocabulary, marked=True, lowercase=True)
     found = small("One TWO", max_tokens=8)
     assert found.ids == plain("one two", max_tokens=8).ids
     assert found.prompt == "One TWO"
@@ -310,18 +330,14 @@ def test_what_looks_like_a_mark_is_text(text: str) -> None:
 
 
 def test_a_text_goes_on_past_the_context() -> None:
-    completer = tiny_completer(tie=False)
-    with torch.no_grad():
-        completer.model.decoder.head.weight[END] = 0
+    completer, _ = endless()
     found = completer("one", temperature=0.7, max_tokens=4 * CONTEXT)
     assert len(found.ids) == 4 * CONTEXT
 
 
 def test_when_a_context_slides_follows_from_the_texts_own_length() -> None:
     """Each token from what its text remembers at that length, whoever writes beside it."""
-    completer = tiny_completer("bytes", tie=False)
-    with torch.no_grad():
-        completer.model.decoder.head.weight[END] = 0
+    completer, model = endless("bytes")
     found = completer(["one", "one two three four fi", "o" * (CONTEXT + 5)], max_tokens=2 * CONTEXT)
     slid = 0
     for completion in found:
@@ -331,7 +347,7 @@ def test_when_a_context_slides_follows_from_the_texts_own_length() -> None:
             if kept > CONTEXT:
                 kept, slid = HALF, slid + 1
             window = row[place - kept : place]
-            logits_V = completer.model(torch.tensor([window]))[0, -1]
+            logits_V = model(torch.tensor([window]))[0, -1]
             logits_V[[0, BEGIN]] = -math.inf
             assert row[place] == int(logits_V.argmax())
             kept += 1
@@ -344,7 +360,7 @@ def test_a_prompt_longer_than_the_context_is_its_last_half_context() -> None:
     end = completer("one", max_tokens=9)
     assert len(completer.begin(long)) > CONTEXT
     whole = completer(long, max_tokens=9)
-    plain = Completer(completer.model, completer.vocabulary, marked=False, how="exact")
+    plain = Completer(completer.model, completer.vocabulary, marked=False)
     assert whole.ids == plain(long[-HALF:], max_tokens=9).ids
     assert whole.prompt == long
     assert end.ids != whole.ids
@@ -371,12 +387,13 @@ def test_whoever_writes_past_the_context_is_told() -> None:
 @pytest.mark.parametrize("marked", [True, False])
 def test_surprises_are_the_log_probability_of_the_text(kind: str, marked: bool) -> None:
     completer, text = tiny_completer(kind, marked=marked), "für 5 € ☃"
+    model = in_pytorch(completer)
     pieces, logprobs = completer.surprises(text)
     ids = completer.vocabulary.encode([text])[0]
     assert "".join(pieces) == text
     assert len(pieces) == len(logprobs) == len(ids)
     row = [BEGIN, *ids] if marked else ids
-    found_TV = completer.model(torch.tensor([row[:-1]]))[0].log_softmax(-1)
+    found_TV = model(torch.tensor([row[:-1]]))[0].log_softmax(-1)
     expected = found_TV.gather(1, torch.tensor(row[1:])[:, None])[:, 0].tolist()
     assert logprobs[0] is None or marked
     assert logprobs[0 if marked else 1 :] == pytest.approx(expected, abs=1e-4)
@@ -391,7 +408,7 @@ def test_a_character_stands_at_the_last_of_its_bytes() -> None:
 @pytest.mark.parametrize("length", [CONTEXT - 1, CONTEXT, CONTEXT + 1, 2 * CONTEXT, 5 * CONTEXT + 7])
 @pytest.mark.parametrize("marked", [True, False])
 def test_a_long_text_is_read_in_windows_that_overlap(length: int, marked: bool) -> None:
-    completer = tiny_completer("bytes", marked=marked)
+    model = in_pytorch(completer := tiny_completer("bytes", marked=marked))
     text = ("one two three four " * 10)[:length]
     _, logprobs = completer.surprises(text)
     row = completer.begin(text)
@@ -401,7 +418,7 @@ def test_a_long_text_is_read_in_windows_that_overlap(length: int, marked: bool) 
     for place, logprob in enumerate(known, 1):
         first = 0 if place <= CONTEXT else HALF * math.ceil((place - CONTEXT) / HALF)
         assert place - first > HALF or first == 0, "each has at least half a context before it"
-        found_V = completer.model(torch.tensor([row[first:place]]))[0, -1].log_softmax(-1)
+        found_V = model(torch.tensor([row[first:place]]))[0, -1].log_softmax(-1)
         assert logprob == pytest.approx(found_V[row[place]].item(), abs=1e-4)
 
 

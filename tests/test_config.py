@@ -1,5 +1,6 @@
-"""Configuration: records survive TOML, settings go where they should, a wrong key or value is named in one line."""
+"""Configuration: records survive TOML, old keys are read, a wrong key or value is named in one line."""
 
+import json
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 import saccade.config
-from saccade.config import override, read_toml, to_toml
+from saccade.config import Record, field_help, override, read_toml, to_toml
 from saccade.errors import UserError, WrongUse
-from saccade.tasks.load import task_named
+from saccade.tasks.recipes import task_named
+from saccade.tasks.texts import FilesConfig
 from saccade.tasks.translation import TranslationRecipe
 from saccade.train.loop import TrainConfig
+from tiny import ask
 
 RECIPES = sorted((Path(saccade.config.__file__).parent / "recipes").glob("*.toml"))
 TABLE: dict[str, Any] = {
@@ -23,7 +26,7 @@ TABLE: dict[str, Any] = {
     "data": {"train": ["train.en", "train.es"], "valid": ["valid.tsv"], "source": 'Español "ñ" \\ \t\n\x7f 🙂'},
     "model": {
         "encoder": {"positions": {"kind": "learned", "length": 77}, "dropout": 0.25},
-        "decoder": {"positions": {"kind": "none"}, "norm": "post"},
+        "decoder": {"positions": {"kind": "none"}, "order": "post"},
     },
     "search": {"temperature": 0.7},
     "train": {"steps": 10, "adam": {"rate": 3e-4, "betas": [0.9, 0.999], "epsilon": 1e-12}},
@@ -184,7 +187,8 @@ def test_an_unknown_key_is_refused_and_the_nearest_is_named(setting: str, wrong:
         ("train.adam.betas=[0.9]", ["train.adam.betas"]),
         ("train.adam=fast", ["train.adam", "'fast'"]),
         ("train.schedule=cosine", ["train.schedule", "'linear'", "'cosine'"]),
-        ("model.encoder.norm=side", ["model.encoder.norm", "'pre'", "'side'"]),
+        ("model.encoder.order=side", ["model.encoder.order", "'pre'", "'side'"]),
+        ("model.encoder.norm=side", ["model.encoder.norm", "'layer'", "'side'"]),
         ("model.encoder.positions.kind=sinus", ["model.encoder.positions", "'sinusoidal'", "'sinus'"]),
         ("model.encoder.heads=3", ["model.encoder", "256", "3 heads"]),
         ("model.decoder.width=128", ["model", "256 and 128", "tie = 'decoder'"]),
@@ -212,6 +216,141 @@ def test_a_missing_key_is_named() -> None:
         recipe(TABLE | {"train": {"warmup": 5}})
 
 
+# Keys of earlier versions
+
+FILE = {"file": "a.txt"}
+TOY: dict[str, dict[str, Any]] = {
+    "translation": {"data": {"train": ["a.tsv"], "valid": ["b.tsv"]}},
+    "pronunciation": {"data": {"train": ["a.tsv"], "valid": ["b.tsv"]}},
+    "correction": {"data": {"train": [FILE], "valid": [FILE]}},
+    "language": {"data": {"kind": "files", "train": [FILE], "valid": [FILE]}},
+    "masked": {"data": {"train": [FILE], "valid": [FILE]}},
+    "classification": {"data": {"train": ["a.tsv"], "valid": ["b.tsv"]}},
+    "tagging": {"data": {"train": ["a.conllu"], "valid": ["b.conllu"]}},
+}
+OLD_KEYS = [
+    ("translation", "train.judge", "select_by", "-loss"),
+    ("translation", "model.encoder.hidden", "feedforward", 100),
+    ("language", "model.hidden", "feedforward", 100),
+    ("masked", "model.hidden", "feedforward", 100),
+    ("translation", "data.longest", "longest_pair", 17),
+    ("translation", "data.plain", "informal_share", 0.25),
+    ("translation", "tokens.spelt", "source_bytes", True),
+    ("translation", "tokens.least", "min_frequency", 7),
+    ("pronunciation", "data.longest", "longest_pair", 17),
+    ("correction", "data.longest", "longest_pair", 17),
+    ("correction", "data.alone", "single_words", True),
+    ("correction", "data.most_valid", "valid_limit", 17),
+    ("correction", "data.noise.again", "repeat_probability", 0.25),
+    ("correction", "data.noise.confused", "real_word_errors", 0.25),
+    ("correction", "data.noise.heaviest", "max_error_rate", 0.25),
+    ("correction", "known", "lexicon_min_count", 3),
+    ("correction", "price", "unknown_word_cost", 2.5),
+    ("language", "data.apart", "isolate_documents", False),
+    ("masked", "follows", "next_sentence", True),
+    ("masked", "data.apart", "isolate_documents", False),
+    ("masked", "masking.masked", "mask_token_share", 0.25),
+    ("classification", "hidden", "token_dropout", 0.25),
+    ("classification", "most", "examples_limit", 17),
+    ("classification", "data.held_out", "held_out_share", 0.25),
+    ("tagging", "hidden", "token_dropout", 0.25),
+    ("tagging", "most", "examples_limit", 17),
+]
+old_keys = pytest.mark.parametrize(("task", "old", "new", "value"), OLD_KEYS, ids=str)
+
+
+def toy(task: str) -> dict[str, Any]:
+    return {"task": task, "name": "toy", "train": {"steps": 5}} | TOY[task]
+
+
+def setting(key: str, value: Any) -> str:
+    return f"{key}={json.dumps(value)}"
+
+
+@old_keys
+def test_an_old_key_is_read_as_the_new_one_and_told_once(task: str, old: str, new: str, value: Any) -> None:
+    kind, place = task_named(task).recipe, old.rpartition(".")[0]
+    today = f"{place}.{new}" if place else new
+    notes: list[str] = []
+    expected = kind.read(override(toy(task), [setting(today, value)]), where="new", notes=notes)
+    assert notes == []
+    assert expected != kind.read(toy(task), where="neither"), "the value must differ from the default"
+    table = override(toy(task), [setting(old, value)])
+    assert kind.read(table, where="old", notes=notes) == expected
+    assert notes == [f"{old.rpartition('.')[2]} is now called {new}"]
+    assert new in to_toml(expected.table())
+    assert kind.read(table, where="old") == expected, "silently, where nobody collects notes"
+
+
+@old_keys
+def test_old_and_new_key_together_are_refused(task: str, old: str, new: str, value: Any) -> None:
+    kind, place = task_named(task).recipe, old.rpartition(".")[0]
+    today = f"{place}.{new}" if place else new
+    with pytest.raises(WrongUse, match=rf"both: unknown key {old}; did you mean "):
+        kind.read(override(toy(task), [setting(today, value), setting(old, value)]), where="both")
+
+
+@old_keys
+def test_a_setting_replaces_what_the_recipe_says_under_another_name(task: str, old: str, new: str, value: Any) -> None:
+    kind, place = task_named(task).recipe, old.rpartition(".")[0]
+    today = f"{place}.{new}" if place else new
+    default = override(kind.read(toy(task), where="default").table(), [])
+    for before, after in ((old, today), (today, old)):
+        inner = default
+        for part in place.split(".") if place else ():
+            inner = inner[part]
+        table = override(toy(task), [setting(before, inner[new])])
+        expected = kind.read(override(toy(task), [setting(today, value)]), where="new")
+        assert kind.read(override(table, [setting(after, value)], kind), where="set") == expected
+
+
+def test_every_renamed_key_is_tested() -> None:
+    tested = {(old.rpartition(".")[2], new) for _, old, new, _ in OLD_KEYS} | {("hold", "held_out_share")}
+    modules = ("saccade.tasks.", "saccade.data.", "saccade.train.", "saccade.tokens.", "saccade.arch.")
+    records = {record for task in TOY for record in records_in(task_named(task).recipe)}
+    renamed = {pair for record in records if record.__module__.startswith(modules) for pair in record.renamed.items()}
+    assert renamed == tested
+
+
+def records_in(record: type[Record]) -> Iterator[type[Record]]:
+    yield record
+    for field in record.model_fields.values():
+        for inner in saccade.config._records_in(field.annotation):
+            if issubclass(inner, Record):
+                yield from records_in(inner)
+
+
+def test_hold_is_read_as_the_share_that_is_held_out() -> None:
+    notes: list[str] = []
+    data = FilesConfig.read({"train": [FILE], "hold": 0.25}, where="old", notes=notes)
+    assert data == FilesConfig.read({"train": [FILE], "held_out_share": 0.25}, where="new")
+    assert notes == ["hold is now called held_out_share"]
+
+
+def test_train_tells_the_new_names_in_one_line_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trained: list[Any] = []
+
+    def run(_: Any, settled: Any, *__: Any, **___: Any) -> int:
+        trained.append(settled)
+        return 0
+
+    monkeypatch.setattr("saccade.cli.train._run", run)
+    path = tmp_path / "mine.toml"
+    path.write_text(to_toml(override(toy("translation"), ["train.judge=-loss", "data.longest=9", "tokens.least=3"])))
+    said = ask("train", str(path), "--set", "tokens.min_frequency=4", "--out", str(tmp_path / "out"))
+    assert said.code == 0
+    assert said.err.splitlines() == [
+        f"saccade: {path}: judge is now called select_by",
+        f"saccade: {path}: longest is now called longest_pair",
+        f"saccade: {path}: least is now called min_frequency",
+    ]
+    assert (trained[0].train.select_by, trained[0].data.longest_pair, trained[0].tokens.min_frequency) == (
+        "-loss",
+        9,
+        4,
+    )
+
+
 # Help
 
 
@@ -225,7 +364,7 @@ def leaves(record: type[BaseModel], path: str = "") -> Iterator[tuple[str, str |
         # A field with one possible value is the record's own name: there is nothing to help with.
         fixed = get_origin(field.annotation) is Literal and len(get_args(field.annotation)) == 1
         if not records and not fixed:
-            yield path + name, field.description
+            yield path + name, field_help(record).get(name)
 
 
 def test_every_field_has_a_line_of_help() -> None:

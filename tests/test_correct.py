@@ -11,17 +11,20 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import small_model
+from conftest import on_plain, small_model
 from saccade.data.lexicon import Lexicon
 from saccade.data.ragged import pad_sources
-from saccade.decode.engine import engine
 from saccade.decode.search import SearchConfig
-from saccade.tasks.corrector import LONGEST, Corrector, _stretches
-from saccade.tasks.doubt import Guess, chances, doubts
-from saccade.tasks.edits import apply, edits
-from saccade.tasks.translator import Translation
-from saccade.tokens.marks import BEGIN, END
+from saccade.models.answering import sequence_runtime
+from saccade.pipelines.corrector import LONGEST, Corrector, _stretches
+from saccade.pipelines.doubt import Guess, chances, doubts
+from saccade.pipelines.edits import apply, edits
+from saccade.pipelines.translator import Translation
+from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
+
+MARKS = Marks()
+BEGIN, END = MARKS.begin, MARKS.end
 
 
 @pytest.mark.parametrize(
@@ -107,20 +110,22 @@ def test_doubt_is_the_probability_of_the_word_as_it_was_after_all_that_is_mended
         source, written, whole = vocabulary.encode([text, before, before + word])
         probability = 1.0
         for token in [*whole[len(written) :], *[END] * ends]:
-            logits_V = model(torch.from_numpy(pad_sources([source])[0]), None, torch.tensor([[BEGIN, *written]]))[0, -1]
+            logits_V = model(
+                torch.from_numpy(pad_sources([source], MARKS)[0]), None, torch.tensor([[BEGIN, *written]])
+            )[0, -1]
             probability *= logits_V.softmax(dim=0)[token].item()
             written.append(token)
         expected.append(probability)
-    (first, second), none, (third,) = doubts(engine(model, "exact"), vocabulary, texts, changes)
+    (first, second), none, (third,) = doubts(on_plain(model), vocabulary, texts, changes)
     assert none == []
     assert [first, second, third] == pytest.approx(expected, rel=1e-4)
 
 
 def test_a_corrector_that_must_be_sure_changes_less() -> None:
     vocabulary = train_vocabulary(TokensConfig(kind="bytes"), [WORDS])
-    corrector = Corrector.of(small_model(vocabulary=len(vocabulary)), vocabulary, SearchConfig(beam=1))
+    corrector = Corrector(sequence_runtime(small_model(vocabulary=len(vocabulary))), vocabulary, SearchConfig(beam=1))
     text, answer = "teh cat sta", Translation("", "the cat sat", 0.0, -50.0, [], [], corrector)
-    first, second = doubts(corrector.running, vocabulary, [text], [edits(text, answer.text)])[0]
+    first, second = doubts(corrector.model, vocabulary, [text], [edits(text, answer.text)])[0]
     assert [len(corrector._changes([text], [answer])[0])] == [2]
     corrector.caution = max(first, second)
     assert len(corrector._changes([text], [answer])[0]) == 1
@@ -131,8 +136,8 @@ def test_a_corrector_that_must_be_sure_changes_less() -> None:
 
 
 def with_lexicon(words: str, price: float = 0.0) -> Corrector:
-    vocabulary = train_vocabulary(TokensConfig(vocabulary=300, spelt=True), [WORDS])
-    corrector = Corrector.of(small_model(vocabulary=len(vocabulary)), vocabulary, SearchConfig(beam=2))
+    vocabulary = train_vocabulary(TokensConfig(vocabulary=300, source_bytes=True), [WORDS])
+    corrector = Corrector(sequence_runtime(small_model(vocabulary=len(vocabulary))), vocabulary, SearchConfig(beam=2))
     corrector.lexicon = Lexicon(words.split(), price)
     return corrector
 
@@ -169,7 +174,7 @@ def test_a_strange_word_becomes_the_likeliest_of_its_neighbours_unless_it_is_lik
     (edit,) = corrector._changes([text], [answered(corrector, text)])[0]  # Mxt may be a name
     assert (edit.start, edit.stop, edit.wrong) == (8, 11, "szt")
     guesses = [Guess(text, "The cat ", word, 11) for word in ("sat", "set")]
-    likely = chances(corrector.running, corrector.vocabulary, guesses)
+    likely = chances(corrector.model, corrector.vocabulary, guesses)
     assert edit.right == ("sat" if likely[0] > likely[1] else "set")
     corrector.lexicon = Lexicon(["the", "cat", "sat", "on", "mat", "set"], price=0.0)
     corrector.caution = 1e-9
@@ -192,12 +197,12 @@ kind = "bytes"
 layers = 1
 width = 32
 heads = 2
-hidden = 64
+feedforward = 64
 [model.decoder]
 layers = 1
 width = 32
 heads = 2
-hidden = 64
+feedforward = 64
 [search]
 beam = 1
 [train]
@@ -205,14 +210,14 @@ steps = 6
 batch_tokens = 512
 warmup = 2
 validate_every = 3
-judge = "accuracy"
+select_by = "accuracy"
 adam = {{rate = 5e-3}}
 """
 
 
-PIECES = {'kind = "bytes"': "vocabulary = 300\nspelt = true", "beam = 1": "beam = 3"}
+PIECES = {'kind = "bytes"': "vocabulary = 300\nsource_bytes = true", "beam = 1": "beam = 3"}
 KNOWN = {
-    'name = "toy"': 'name = "toy"\nknown = 1\nprice = 2.0\ncaution = 0.5',
+    'name = "toy"': 'name = "toy"\nlexicon_min_count = 1\nunknown_word_cost = 2.0\ncaution = 0.5',
     "copies = 2": "copies = 2\nalone = true",
 }
 

@@ -17,7 +17,10 @@ from saccade.data.ragged import Ragged, in_order, pad_sources
 from saccade.data.sampler import Sampler, plan_epoch
 from saccade.data.text import data_folders, find, read_lines, read_pairs
 from saccade.errors import UserError
-from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.tokens.marks import Marks
+
+MARKS = Marks()
+BEGIN, END, PAD = MARKS.begin, MARKS.end, MARKS.pad
 
 PAIRS = [("this cat", "este gato"), ("ñandú 🙂", "\u2028 other\x0bseparators\x85 stay"), ('"quoted"', "it's")]
 SOURCES, TARGETS = ("".join(side + "\n" for side in sides) for sides in zip(*PAIRS, strict=True))
@@ -152,7 +155,7 @@ def test_data_is_found_in_the_first_folder_that_has_it(tmp_path: Path, monkeypat
 
 
 def test_targets_are_shifted_right_and_everything_is_padded() -> None:
-    pairs = SequencePairs(Ragged.of([[5], [6, 7, 8], [9, 9]]), Ragged.of([[10, 11], [12], [13, 14, 15]]))
+    pairs = SequencePairs(Ragged.of([[5], [6, 7, 8], [9, 9]]), Ragged.of([[10, 11], [12], [13, 14, 15]]), MARKS)
     batch = pairs.batch(np.array([2, 0]))
     assert batch.source_BS.tolist() == [[9, 9, END], [5, END, PAD]]
     assert batch.source_mask_BS is not None
@@ -171,9 +174,8 @@ SEQUENCES = st.lists(st.tuples(st.lists(ID, max_size=6), st.lists(ID, max_size=6
 def test_a_batch_holds_the_chosen_examples_and_nothing_else(
     sequences: list[tuple[list[int], list[int]]], data: st.DataObject
 ) -> None:
-    pairs = SequencePairs(
-        Ragged.of([source for source, _ in sequences]), Ragged.of([target for _, target in sequences])
-    )
+    sources, targets = zip(*sequences, strict=True)
+    pairs = SequencePairs(Ragged.of(sources), Ragged.of(targets), MARKS)
     chosen = data.draw(st.lists(st.integers(0, len(sequences) - 1), min_size=1, max_size=5))
     batch = pairs.batch(np.array(chosen))
     source_sizes, target_sizes = pairs.sizes()
@@ -190,10 +192,14 @@ def test_a_batch_holds_the_chosen_examples_and_nothing_else(
         assert (batch.source_BS != PAD).all()
     else:
         assert torch.equal(batch.source_mask_BS, batch.source_BS != PAD)
+    if batch.real_BT is None:
+        assert (batch.labels_BT != PAD).all()
+    else:
+        assert torch.equal(batch.real_BT, batch.labels_BT != PAD)
 
 
 def test_sources_of_one_length_need_no_mask() -> None:
-    assert pad_sources([[5, 6], [7, 8]])[1] is None
+    assert pad_sources([[5, 6], [7, 8]], MARKS)[1] is None
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=60), st.integers(1, 200))

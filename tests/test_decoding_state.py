@@ -5,14 +5,13 @@ import torch
 from torch import Tensor
 
 from conftest import ANCESTORS, ancestor, random_sequences, random_tokens_BT, read, small_model
+from saccade.arch.positions import LearnedConfig, NoPositionsConfig, RotaryConfig, SinusoidalConfig
 from saccade.models.contract import Decoder, State
 from saccade.models.encdec import EncoderDecoder
-from saccade.nn.positions import LearnedConfig, NoPositionsConfig, SinusoidalConfig
-from saccade.nn.rotary import RotaryConfig
 
 KINDS = {
-    f"{norm} {positions.kind} {combine}": {"norm": norm, "positions": positions, "combine": combine}
-    for norm in ("pre", "post")
+    f"{order} {positions.kind} {combine}": {"order": order, "positions": positions, "combine": combine}
+    for order in ("pre", "post")
     for positions, combine in (
         (SinusoidalConfig(), "add"),
         (SinusoidalConfig(layout="halves"), "concatenate"),

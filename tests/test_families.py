@@ -8,9 +8,11 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from conftest import ANCESTORS, ancestor, random_sequences, random_tokens_BT, read
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.recurrent import RecurrentEncoderConfig
 from saccade.errors import UserError, WrongUse
-from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_embedding, build_encoder_decoder
-from saccade.models.rnn import RecurrentEncoder, RecurrentEncoderConfig
+from saccade.models.encdec import EncoderDecoder, build_embedding, build_encoder_decoder
+from saccade.models.rnn import RecurrentEncoder
 from saccade.nn.watch import watch
 
 LOOKING = [name for name, table in ANCESTORS.items() if table["decoder"].get("attention") != "none"]

@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 
 import saccade
 from saccade.data.stream import Stream, encode_documents
 from saccade.evaluate.language import surprise
-from saccade.folder import read_config
+from saccade.folder import read_config, read_folder
 from saccade.interop.llama2c import Llama, read_llama2c
-from saccade.tasks.asked import Request
-from saccade.tasks.completer import Completer
+from saccade.models.gpt import build_gpt
+from saccade.pipelines.completer import Completer
+from saccade.pipelines.pipeline import Request
+from saccade.weights import filled
 from test_llama2c import GROUPED, PACKAGE, SIZES, SMALL, fetch, llama_logits, write_model, write_tokenizer
 from tiny import Said, ask
 
@@ -65,8 +66,7 @@ def exchanged(logits_TV: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def check_logits(completer: Completer, llama: Llama, ids: list[int]) -> None:
-    with torch.inference_mode():
-        found_TV = completer.model(torch.tensor([ids]))[0].numpy()
+    found_TV = completer.model.logits(np.array([ids]))[0]
     np.testing.assert_allclose(found_TV, exchanged(llama_logits(llama, ids)), atol=1e-4)
 
 
@@ -101,8 +101,7 @@ def test_narrow_storage_costs_little(storage: str, share: float, tmp_path: Path)
     llama = write_file(tmp_path / "tiny.bin")
     imported(ask("import", tmp_path / "tiny.bin", "--out", tmp_path / "tiny", "--storage", storage))
     assert read_config(tmp_path / "tiny")["storage"] == storage
-    weights = dict(load(tmp_path / "tiny").model.named_parameters())
-    found = weights["decoder.embed.tokens.weight"].detach().numpy()
+    found = load(tmp_path / "tiny").model.weights["embed.tokens.weight"]
     expected = llama.weights["token_embedding"]
     assert 0 < np.abs(found - expected).max() < share * np.abs(expected).max()
 
@@ -127,7 +126,9 @@ def test_a_text_is_as_likely_as_in_the_file_its_end_included(tmp_path: Path) -> 
     logprobs_TV = logits_TV - np.log(np.exp(logits_TV).sum(axis=1, keepdims=True))
     expected = -sum(logprobs_TV[place, token] for place, token in enumerate(tokens[1:]))
     assert tokens[0] == tokens[-1] == 1
-    assert surprise(completer.model, Stream(tokens)).nats == pytest.approx(expected, rel=1e-5)
+    config, size = completer.model.config, len(completer.vocabulary)
+    model = filled(read_folder(tmp_path / "tiny"), config.weights(size), lambda: build_gpt(config, size)).eval()
+    assert surprise(model, Stream(tokens, completer.vocabulary.marks)).nats == pytest.approx(expected, rel=1e-5)
 
 
 # The text
@@ -176,6 +177,7 @@ def test_the_config_is_that_of_a_trained_language_model(tiny: Path) -> None:
     config = read_config(tiny)
     assert (config["task"], config["name"], config["data"], config["marked"]) == ("language", "tiny", {}, True)
     assert config["storage"] == "float16"
+    assert config["marks"] == {"pad": 0, "begin": 1, "end": 2, "start": 1}
 
 
 def test_the_card_says_where_it_comes_from(tiny: Path) -> None:
@@ -239,7 +241,7 @@ def test_a_wrong_file_is_one_line_and_leaves_nothing(name: str, tmp_path: Path) 
 def test_a_large_number_has_room_in_float32(tmp_path: Path) -> None:
     (tmp_path / "large.bin").write_bytes(with_weight(-70000) + TOKENIZER)
     imported(ask("import", tmp_path / "large.bin", "--out", tmp_path / "out", *FLOAT32))
-    assert load(tmp_path / "out").model.decoder.embed.tokens.weight[0, 0] == -70000
+    assert load(tmp_path / "out").model.weights["embed.tokens.weight"][0, 0] == -70000
 
 
 def test_what_is_asked_must_be_meant(tmp_path: Path) -> None:

@@ -3,15 +3,17 @@
 import ctypes
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 from saccade import native
 from saccade.decode.choose import best_tokens
-from saccade.decode.pack import Fp16Linear, Int8Linear, PackedLinear, pack_linears
+from saccade.runtime.packing import Packed
 
 needs_kernels = pytest.mark.skipif(native.kernels() is None, reason=f"no C kernels: {native.why_not()}")
 pytestmark = needs_kernels
@@ -21,6 +23,11 @@ pytestmark = needs_kernels
 def _no_gradients() -> object:
     with torch.inference_mode():
         yield
+
+
+def packed(linear: nn.Linear, bits: int) -> Callable[[Tensor], Tensor]:
+    layer = Packed(linear.weight.numpy(), None if linear.bias is None else linear.bias.numpy(), bits)
+    return lambda x: torch.from_numpy(layer(x.numpy()))
 
 
 def distance(one: Tensor, other: Tensor) -> float:
@@ -34,28 +41,28 @@ def test_a_packed_layer_is_the_layer_for_every_shape(
     rows: int, inputs: int, outputs: int, bits: int, near: float
 ) -> None:
     linear, x = nn.Linear(inputs, outputs), torch.randn(rows, inputs)
-    error = (PackedLinear(linear, bits)(x) - linear(x)).abs()
+    error = (packed(linear, bits)(x) - linear(x)).abs()
     # Measured against the lengths of both vectors: their product itself may nearly vanish.
     assert bool((error <= near * x.norm(dim=1)[:, None] * linear.weight.norm(dim=1)).all())
 
 
 def test_a_packed_layer_without_bias_and_with_more_dimensions() -> None:
     linear, x = nn.Linear(24, 40, bias=False), torch.randn(2, 3, 5, 24).transpose(0, 1)
-    assert distance(PackedLinear(linear, 16)(x), linear(x)) < 1e-3
+    assert distance(packed(linear, 16)(x), linear(x)) < 1e-3
 
 
 def test_the_largest_integers_do_not_overflow() -> None:
     linear = nn.Linear(4096, 20, bias=False)
     linear.weight.fill_(1.0)
     x = torch.ones(7, 4096)
-    torch.testing.assert_close(PackedLinear(linear, 16)(x), linear(x), rtol=1e-5, atol=0)
-    torch.testing.assert_close(PackedLinear(linear, 8)(-x), linear(-x), rtol=1e-5, atol=0)
+    torch.testing.assert_close(packed(linear, 16)(x), linear(x), rtol=1e-5, atol=0)
+    torch.testing.assert_close(packed(linear, 8)(-x), linear(-x), rtol=1e-5, atol=0)
 
 
 def test_zeros_stay_zeros() -> None:
     linear = nn.Linear(20, 30)
     linear.weight[3] = 0
-    found = PackedLinear(linear, 16)(torch.zeros(2, 20))
+    found = packed(linear, 16)(torch.zeros(2, 20))
     assert torch.equal(found, linear.bias.expand(2, 30))
 
 
@@ -67,15 +74,15 @@ def test_weights_stored_as_int8_are_kept_exactly() -> None:
     linear.weight[:, 0] = 127 * scale[:, 0]
     x = torch.randint(-100, 100, (5, 64)).float()
     x[:, 0] = 4095 / 5
-    assert distance(PackedLinear(linear, 16)(x), linear(x)) < 2e-4
+    assert distance(packed(linear, 16)(x), linear(x)) < 2e-4
     x = (x * 5).round()  # already on the grid of the inputs
     x[:, 0] = 4095
-    torch.testing.assert_close(PackedLinear(linear, 16)(x), linear(x), rtol=1e-5, atol=1e-2)
+    torch.testing.assert_close(packed(linear, 16)(x), linear(x), rtol=1e-5, atol=1e-2)
 
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_a_row_does_not_depend_on_its_neighbours(bits: int) -> None:
-    layer, x = PackedLinear(nn.Linear(100, 60), bits), torch.randn(23, 100)
+    layer, x = packed(nn.Linear(100, 60), bits), torch.randn(23, 100)
     x[5] *= 1000
     together = layer(x)
     for row in range(23):
@@ -83,7 +90,7 @@ def test_a_row_does_not_depend_on_its_neighbours(bits: int) -> None:
 
 
 def test_one_thread_and_two_give_the_same() -> None:
-    layer, x = PackedLinear(nn.Linear(100, 60), 16), torch.randn(23, 100)
+    layer, x = packed(nn.Linear(100, 60), 16), torch.randn(23, 100)
     threads = torch.get_num_threads()
     try:
         torch.set_num_threads(1)
@@ -98,39 +105,25 @@ def test_one_thread_and_two_give_the_same() -> None:
 def test_the_best_tokens_are_those_of_a_whole_log_softmax(rows: int, vocabulary: int, count: int) -> None:
     logits = 5 * torch.randn(rows, vocabulary)
     logits[:, 1] = -torch.inf
-    logprobs, tokens = best_tokens(logits, count)
+    logprobs, tokens = best_tokens(logits.numpy(), count)
     expected = logits.log_softmax(dim=1).topk(count, dim=1)
     assert tokens.tolist() == expected.indices.tolist()
     torch.testing.assert_close(torch.from_numpy(logprobs), expected.values, rtol=1e-5, atol=1e-5)
 
 
 def test_of_equal_tokens_the_lower_comes_first() -> None:
-    _, tokens = best_tokens(torch.zeros(1, 100), 3)
+    _, tokens = best_tokens(np.zeros((1, 100), dtype=np.float32), 3)
     assert tokens.tolist() == [[0, 1, 2]]
 
 
-def test_fbgemm_where_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    linear, x = nn.Linear(64, 32), torch.randn(7, 64)
-    assert distance(Fp16Linear(linear)(x), linear(x)) < 1e-3
-    assert distance(Int8Linear(linear)(x), linear(x)) < 3e-2
+def test_without_kernels_numpy_finds_the_same_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    logits = torch.randn(40, 50)
+    logits[:, 1] = -torch.inf
     monkeypatch.setattr(native, "_load", lambda: "no C compiler")
-    packed = pack_linears(nn.Sequential(linear, nn.ReLU(), nn.Linear(32, 5)), "int8")
-    assert isinstance(packed[0], Int8Linear)
-    assert isinstance(packed[1], nn.ReLU)
-    logits = torch.randn(4, 50)
-    logprobs, tokens = best_tokens(logits, 3)
+    logprobs, tokens = best_tokens(logits.numpy(), 3)
     expected = logits.log_softmax(dim=1).topk(3, dim=1)
     assert tokens.tolist() == expected.indices.tolist()
     torch.testing.assert_close(torch.from_numpy(logprobs), expected.values)
-
-
-def test_packing_leaves_the_model_alone() -> None:
-    model = nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.Linear(8, 8)))
-    twin = pack_linears(model, "int16")
-    assert isinstance(model[0], nn.Linear)
-    assert isinstance(twin[0], PackedLinear)
-    x = torch.randn(3, 8)
-    assert distance(twin(x), model(x)) < 1e-3
 
 
 def load_elsewhere(*, cache: Path, path: str) -> str:

@@ -13,11 +13,15 @@ from saccade.data.stream import Stream, encode_documents
 from saccade.errors import UserError
 from saccade.evaluate.language import surprise
 from saccade.folder import ModelFolder
-from saccade.tasks.asked import Request
+from saccade.models.answering import language_runtime
+from saccade.pipelines.completer import Completer
+from saccade.pipelines.pipeline import Request
 from saccade.tasks.language import LanguageRecipe, LanguageTask
 from saccade.tasks.texts import FilesConfig, split_texts
-from saccade.tokens.marks import BEGIN, SPECIALS
-from tiny import SENTENCES, Said, answered, ask, insist_one_line, tiny_completer
+from saccade.tokens.marks import SPECIALS, Marks
+from tiny import SENTENCES, Said, answered, ask, insist_one_line, tiny_gpt, tiny_vocabulary
+
+BEGIN = Marks().begin
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +32,7 @@ def text_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-TINY = ["layers=1", "width=16", "heads=2", "hidden=32", "context=32"]
+TINY = ["layers=1", "width=16", "heads=2", "feedforward=32", "context=32"]
 QUICK = ["steps=6", "validate_every=2", "batch_tokens=256", "warmup=2"]
 SETTINGS = [
     word
@@ -116,20 +120,28 @@ def test_a_training_cut_short_ends_as_one_that_was_not(own: tuple[Path, Said], t
     assert (again / "model.safetensors").read_bytes() == (out / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("apart", [True, False])
-def test_documents_are_scored_as_they_were_trained(tmp_path: Path, apart: bool) -> None:
+@pytest.mark.parametrize("isolate", [True, False])
+def test_documents_are_scored_as_they_were_trained(tmp_path: Path, isolate: bool) -> None:
     """Each alone, or each with a look at what happened to stand before it."""
     (tmp_path / "lines.txt").write_text("".join(f"{line}\n" for line in SENTENCES * 3 + ["the end", "one"]))
-    data = {"kind": "files", "train": [{"file": "lines.txt", "documents": "lines"}], "hold": 0.5, "apart": apart}
-    completer = tiny_completer("bytes", name="rotary")
-    folder = ModelFolder(tmp_path, {"data": data}, "", {})
+    data = {
+        "kind": "files",
+        "train": [{"file": "lines.txt", "documents": "lines"}],
+        "held_out_share": 0.5,
+        "isolate_documents": isolate,
+    }
+    vocabulary = tiny_vocabulary("bytes")
+    model = tiny_gpt("rotary", vocabulary=len(vocabulary))
+    completer = Completer(language_runtime(model), vocabulary, marked=True)
+    stored = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
+    folder = ModelFolder(tmp_path, {"data": data}, "", stored)
     loss, _, bits = LanguageTask().evaluate(completer, folder, [], [tmp_path], Request())
     held = [*SENTENCES, "the end", "one"][3:]
-    tokens = encode_documents(completer.vocabulary, held, marked=True)
-    expected = surprise(completer.model, Stream(tokens, apart))
+    tokens = encode_documents(vocabulary, held, marked=True)
+    expected = surprise(model, Stream(tokens, vocabulary.marks, isolate))
     assert loss.value == expected.loss
     assert bits.value == pytest.approx(expected.nats / math.log(2) / sum(len(text) for text in held))
-    assert expected.nats != surprise(completer.model, Stream(tokens, not apart)).nats
+    assert expected.nats != surprise(model, Stream(tokens, vocabulary.marks, not isolate)).nats
 
 
 @pytest.mark.parametrize("documents", ["whole", "lines"])
@@ -137,9 +149,13 @@ def test_only_a_single_text_has_no_marks(text_file: Path, tmp_path: Path, docume
     recipe = LanguageRecipe.read(
         {
             "name": "toy",
-            "data": {"kind": "files", "train": [{"file": str(text_file), "documents": documents}], "hold": 0.1},
+            "data": {
+                "kind": "files",
+                "train": [{"file": str(text_file), "documents": documents}],
+                "held_out_share": 0.1,
+            },
             "tokens": {"kind": "bytes"},
-            "model": {"layers": 1, "width": 16, "heads": 2, "hidden": 32, "context": 32},
+            "model": {"layers": 1, "width": 16, "heads": 2, "feedforward": 32, "context": 32},
             "train": {"steps": 2, "batch_tokens": 128},
         },
         where="test",
@@ -158,11 +174,11 @@ def test_only_a_single_text_has_no_marks(text_file: Path, tmp_path: Path, docume
     assert f"{len(training.encode()) + marks:,} training tokens" in told[0]
 
 
-def split(folder: Path, texts: list[str], hold: float, documents: str = "whole") -> tuple[list[str], list[str]]:
+def split(folder: Path, texts: list[str], share: float, documents: str = "whole") -> tuple[list[str], list[str]]:
     for number, text in enumerate(texts):
         (folder / f"{number}.txt").write_text(text)
     files = [{"file": f"{number}.txt", "documents": documents} for number in range(len(texts))]
-    return split_texts(FilesConfig.model_validate({"train": files, "hold": hold}), [folder], lowercase=False)
+    return split_texts(FilesConfig.model_validate({"train": files, "held_out_share": share}), [folder], lowercase=False)
 
 
 def test_the_end_of_the_text_is_held_out(tmp_path: Path) -> None:
@@ -176,23 +192,23 @@ def test_the_end_of_the_text_is_held_out(tmp_path: Path) -> None:
     assert split(tmp_path, [text, other, short], 0.1) == ([text, other[:403]], [other[403:], short])
 
 
-@pytest.mark.parametrize("hold", [0.1, 0.5, 0.9])
-def test_nothing_is_both_trained_on_and_held_out(tmp_path: Path, hold: float) -> None:
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_nothing_is_both_trained_on_and_held_out(tmp_path: Path, share: float) -> None:
     texts = [chr(ord("a") + number) * (5 + 3 * number) + "\n" for number in range(9)]
-    training, held = split(tmp_path, texts, hold)
+    training, held = split(tmp_path, texts, share)
     assert "".join(training + held) == "".join(texts)
     assert all(training)
     assert all(held)
-    if hold == 0.5:
+    if share == 0.5:
         assert (training, held) == (texts[:4], texts[4:]), "enough of them: none is cut"
     else:
-        assert sum(map(len, held)) == pytest.approx(hold * sum(map(len, texts)), abs=1)
+        assert sum(map(len, held)) == pytest.approx(share * sum(map(len, texts)), abs=1)
 
 
 def test_a_text_too_short_to_hold_some_of_it_out_is_refused(tmp_path: Path) -> None:
-    for hold in (0.1, 0.9):
+    for share in (0.1, 0.9):
         with pytest.raises(UserError, match="too short to hold"):
-            split(tmp_path, ["a"], hold)
+            split(tmp_path, ["a"], share)
 
 
 @pytest.mark.parametrize(

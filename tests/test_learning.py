@@ -6,12 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from conftest import FIRST_SYMBOL, read, toy_pairs
+from conftest import FIRST_SYMBOL, MARKS, by_pytorch, read_arrays, toy_pairs
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.decode.greedy import greedy
-from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
 from saccade.train.schedule import linear_to_zero
@@ -22,7 +23,7 @@ REWRITES: dict[str, Callable[[list[int]], list[int]]] = {
     "reverse": lambda source: source[::-1],
     "sort": sorted,
 }
-STACK = {"layers": 2, "width": 64, "heads": 4, "hidden": 128, "dropout": 0.0}
+STACK = {"layers": 2, "width": 64, "heads": 4, "feedforward": 128, "dropout": 0.0}
 STEPS, WARMUP, RATE, BATCH_TOKENS = 600, 40, 4e-3, 256
 
 
@@ -44,7 +45,7 @@ def learn(pairs: SequencePairs) -> EncoderDecoder:
 
 def part(pairs: SequencePairs, start: int, stop: int) -> SequencePairs:
     source, target = ([side[i].tolist() for i in range(start, stop)] for side in (pairs.source, pairs.target))
-    return SequencePairs(Ragged.of(source), Ragged.of(target))
+    return SequencePairs(Ragged.of(source), Ragged.of(target), MARKS)
 
 
 @pytest.mark.parametrize("name", REWRITES)
@@ -55,9 +56,9 @@ def test_a_small_transformer_learns_it_and_does_it_with_sequences_it_never_saw(n
     unseen = part(pairs, SEEN, SEEN + UNSEEN)
     model = learn(part(pairs, 0, SEEN))
     sources = [unseen.source[i].tolist() for i in range(UNSEEN)]
-    with torch.inference_mode():
-        memory = read(model, sources)
-        texts = greedy(model.decoder, memory, prefixes=[[]] * UNSEEN, limits=[2 * LONGEST] * UNSEEN)
+    runtime = by_pytorch(model)
+    memory = read_arrays(runtime, sources)
+    texts = greedy(runtime.decoder, memory, prefixes=[[]] * UNSEEN, marks=MARKS, limits=[2 * LONGEST] * UNSEEN)
     right = [
         text.finished and text.tokens == REWRITES[name](source) for text, source in zip(texts, sources, strict=True)
     ]

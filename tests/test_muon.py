@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn, optim
 
-from saccade.models.gpt import GptConfig, build_gpt
+from saccade.arch.gpt import GptConfig
+from saccade.models.gpt import build_gpt
 from saccade.nn.stacked import Stacked
 from saccade.train.muon import Muon, matrices_inside, orthogonal
 from saccade.train.optim import AdamConfig, build_optimizer

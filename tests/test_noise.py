@@ -48,7 +48,7 @@ SLIPS = [
     for wrong in (lambda two: two[1], lambda two: two[0] + two, lambda two: two[::-1])
 ]
 MISSPELLINGS = LISTED + SLIPS
-HEAVY = NoiseConfig(clean=0.0, heaviest=1.0, lost_space=0.0, added_space=0.0)
+HEAVY = NoiseConfig(clean=0.0, max_error_rate=1.0, lost_space=0.0, added_space=0.0)
 SENTENCE = "their friends believe that this is what they receive from us because we like them"
 
 
@@ -125,7 +125,7 @@ def test_words_one_slip_apart_are_confused_if_they_are_of_the_right_part(held: b
 
 
 def test_a_word_becomes_another_as_often_as_asked() -> None:
-    config = HEAVY.model_copy(update={"confused": 0.5})
+    config = HEAVY.model_copy(update={"real_word_errors": 0.5})
     making = Noise.of(config, MISSPELLINGS, words=COUNTS)
     written = [making.misspell("From", np.random.default_rng([1, n])) for n in range(300)]
     assert set(written) >= {"Form"}
@@ -137,7 +137,7 @@ def test_a_word_becomes_another_as_often_as_asked() -> None:
 def test_slips_may_follow_slips() -> None:
     far = []
     for again in (0.0, 0.7):
-        making = Noise.of(HEAVY.model_copy(update={"again": again}), MISSPELLINGS)
+        making = Noise.of(HEAVY.model_copy(update={"repeat_probability": again}), MISSPELLINGS)
         written = [making.misspell("wonderful", np.random.default_rng([2, n])) for n in range(200)]
         far.append(sum(distance("wonderful", word) for word in written) / 200)
     assert far[1] > far[0] + 0.5
@@ -145,7 +145,7 @@ def test_slips_may_follow_slips() -> None:
 
 def test_sentences_are_clean_lightly_and_heavily_misspelt() -> None:
     words = SENTENCE.split()
-    texts = noisy(noise(NoiseConfig(clean=0.3, heaviest=0.8)), SENTENCE, 2000)
+    texts = noisy(noise(NoiseConfig(clean=0.3, max_error_rate=0.8)), SENTENCE, 2000)
     assert 0.3 < sum(text == SENTENCE for text in texts) / len(texts) < 0.45
     same = [text.split() for text in texts if len(text.split()) == len(words)]
     shares = [np.mean([a != b for a, b in zip(text, words, strict=True)]) for text in same]
@@ -207,7 +207,7 @@ def test_apostrophes_keep_their_kind() -> None:
     ],
 )
 def test_what_is_no_plain_word_is_never_touched(chunk: str) -> None:
-    part = noise(NoiseConfig(clean=0, heaviest=1, names=1, lost_space=0.3, added_space=0.3))
+    part = noise(NoiseConfig(clean=0, max_error_rate=1, names=1, lost_space=0.3, added_space=0.3))
     for text in noisy(part, f"because {chunk} because"):
         assert f" {chunk} " in text
 
@@ -255,7 +255,7 @@ def test_punctuation_and_spaces_are_never_touched(sentence: str, seed: int) -> N
 
 
 def test_spaces_are_lost_and_added_as_often_as_asked() -> None:
-    config = NoiseConfig(clean=0, heaviest=0, lost_space=0.1, added_space=0)
+    config = NoiseConfig(clean=0, max_error_rate=0, lost_space=0.1, added_space=0)
     sentence = "because of that, Tom Smith said, we believe them"
     texts = noisy(noise(config), sentence, 2000)
     joined = [text for text in texts if text != sentence]

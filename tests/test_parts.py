@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from conftest import MARKS
+from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged
-from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.models.transformer import StackConfig
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.train.objective import SequenceObjective
-from saccade.train.parts import Parts
+from saccade.train.parts import BatchParts
 
 VOCABULARY = 40
 
@@ -26,12 +27,12 @@ def examples(count: int) -> SequencePairs:
     def side() -> Ragged:
         return Ragged.of([random.integers(5, VOCABULARY, random.integers(1, 9)).tolist() for _ in range(count)])
 
-    return SequencePairs(side(), side())
+    return SequencePairs(side(), side(), MARKS)
 
 
 def gradients(model: EncoderDecoder, indices: np.ndarray, most: int) -> tuple[float, list[torch.Tensor]]:
     objective = SequenceObjective(smoothing=0.1)
-    parts = Parts(model, objective, most)
+    parts = BatchParts(model, objective, most)
     data = examples(int(indices.max()) + 1)
     batches = [data.batch(part) for part in parts.split(indices)]
     count = sum(objective.count(batch) for batch in batches)
@@ -62,7 +63,7 @@ def test_threads_change_nothing_between_two_runs() -> None:
 def test_every_part_drops_something_else() -> None:
     model = build(0.5)
     objective = SequenceObjective()
-    parts, batch = Parts(model, objective), examples(1).batch(np.arange(1))
+    parts, batch = BatchParts(model, objective), examples(1).batch(np.arange(1))
     first, second = (losses["loss"] for losses in parts.add_gradients([batch, batch], objective.count(batch)))
     assert first != second
 

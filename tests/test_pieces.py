@@ -10,10 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from saccade.errors import UserError
-from saccade.tokens.marks import END
+from saccade.tokens.marks import Marks
 from saccade.tokens.pieces import build
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 from test_llama2c import SMALL_TOKENIZER, TEXTS
+
+END = Marks().end
 
 FILE = SMALL_TOKENIZER.to_str()
 WHERE = Path("the folder/tokenizer.json")

@@ -7,17 +7,11 @@ import torch
 from torch import Tensor
 
 from conftest import random_tokens_BT, small_model
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.positions import LearnedConfig, NoPositionsConfig, PositionsConfig, SinusoidalConfig
 from saccade.errors import WrongUse
-from saccade.models.encdec import EncoderDecoderConfig
 from saccade.nn.embed import Embedding
-from saccade.nn.positions import (
-    Learned,
-    LearnedConfig,
-    NoPositionsConfig,
-    PositionsConfig,
-    Sinusoidal,
-    SinusoidalConfig,
-)
+from saccade.nn.positions import Learned, Sinusoidal
 
 
 def paper_formula(position: int, width: int) -> list[float]:

@@ -5,17 +5,19 @@ import pytest
 import torch
 from torch import nn, optim
 
+from conftest import MARKS
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged
-from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
+from saccade.models.encdec import build_encoder_decoder
 from saccade.train import precision
 from saccade.train.loss import cross_entropy
 from saccade.train.muon import Muon
 from saccade.train.objective import SequenceObjective
-from saccade.train.parts import Parts
+from saccade.train.parts import BatchParts
 
 VOCABULARY = 50
-STACK = {"layers": 2, "width": 64, "heads": 2, "hidden": 128, "dropout": 0.0}
+STACK = {"layers": 2, "width": 64, "heads": 2, "feedforward": 128, "dropout": 0.0}
 RECURRENT = {"kind": "recurrent", "layers": 2, "width": 48, "embed": 32, "dropout": 0.0}
 MODELS = {
     "transformer": {"encoder": STACK, "decoder": STACK},
@@ -33,8 +35,8 @@ def gradients(name: str, kind: torch.dtype) -> tuple[float, torch.Tensor]:
         for _ in range(2)
     )
     objective = SequenceObjective(smoothing=0.1)
-    batch = SequencePairs(source, target).batch(np.arange(16))
-    parts = Parts(model, objective, 1, kind=kind)
+    batch = SequencePairs(source, target, MARKS).batch(np.arange(16))
+    parts = BatchParts(model, objective, 1, kind=kind)
     (losses,) = parts.add_gradients([batch], objective.count(batch))
     found = [weight.grad for weight in model.parameters()]
     assert all(gradient is not None and gradient.dtype == torch.float32 for gradient in found)

@@ -10,18 +10,16 @@ from typing import Any, cast
 
 import pytest
 
+from saccade.arch.gpt import GptConfig
 from saccade.config import read_toml
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.curve import Point, pooled, wilson
 from saccade.folder import read_folder, write_card
-from saccade.models.gpt import GptConfig, build_gpt
-from saccade.study.prompts import draw_curves
-from saccade.tasks.asked import Report, Request
-from saccade.tasks.completer import Completer, Completion
-from saccade.tasks.language import LanguageRecipe, LanguageTask
-from saccade.tasks.load import RECIPES
-from saccade.tasks.program import Answered, Program
-from saccade.tasks.template import (
+from saccade.models.gpt import build_gpt
+from saccade.pipelines.completer import Completer, Completion
+from saccade.pipelines.pipeline import Report, Request
+from saccade.pipelines.program import Answered, Program
+from saccade.pipelines.template import (
     BUILT_IN,
     PromptTemplate,
     draw_examples,
@@ -29,6 +27,9 @@ from saccade.tasks.template import (
     most_examples,
     read_template,
 )
+from saccade.study.prompts import draw_curves
+from saccade.tasks.language import LanguageRecipe
+from saccade.tasks.recipes import RECIPES
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 from saccade.weights import write_folder
 from test_prompts_data import made_up_data
@@ -45,7 +46,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an untrained model of bytes, pairs, templates, and bad files of each kind."""
     room = tmp_path_factory.mktemp("room")
     vocabulary = train_vocabulary(TokensConfig(kind="bytes"), SENTENCES, spaced=False)
-    sizes = {"layers": 2, "width": 16, "heads": 2, "hidden": 24, "context": CONTEXT}
+    sizes = {"layers": 2, "width": 16, "heads": 2, "feedforward": 24, "context": CONTEXT}
     model = tiny_gpt(vocabulary=len(vocabulary), **sizes)
     table = {
         "task": "language",
@@ -76,7 +77,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def completer(room: Path) -> Completer:
-    return LanguageTask().load(read_folder(room / "model"), "exact")
+    return Completer.open(read_folder(room / "model"), "exact")
 
 
 # The template

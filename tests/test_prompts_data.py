@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from saccade.data import prompts
-from saccade.data.prompt_families import FAMILIES, Words, is_held
+from saccade.data.prompt_families import FAMILIES, WordLists, is_held
 from saccade.data.prompts import (
     CODESPELL,
     EWT,
@@ -47,7 +47,7 @@ PLAIN = Template("I: ", "\nO:", "\n")
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> Words:
+def words(tmp_path_factory: pytest.TempPathFactory) -> WordLists:
     return read_words([made_up_data(tmp_path_factory.mktemp("data"))])
 
 
@@ -90,15 +90,15 @@ def pairs_of(page: str) -> list[Pair]:
     return [(text, answer) for text, _, answer in (example.partition("\nO: ") for example in examples)]
 
 
-def drawn(words: Words, family: str, *, held: bool, times: int = 300, count: int = 6) -> list[list[Pair]]:
+def drawn(words: WordLists, family: str, *, held: bool, times: int = 300, count: int = 6) -> list[list[Pair]]:
     random = np.random.default_rng(1)
     return [FAMILIES[family].draw(random, words, held=held).pairs(random, count) for _ in range(times)]
 
 
-# Words
+# WordLists
 
 
-def test_words_are_read_from_the_files(words: Words) -> None:
+def test_words_are_read_from_the_files(words: WordLists) -> None:
     nouns, verbs, misspellings, sentences = (
         dict(pool.training + pool.held) for pool in (words.nouns, words.verbs, words.misspellings, words.sentences)
     )
@@ -129,7 +129,7 @@ def test_missing_and_empty_files_are_explained(tmp_path: Path) -> None:
         read_words([folder])
 
 
-def test_a_held_out_sentence_is_no_trained_one_with_another_subject(words: Words) -> None:
+def test_a_held_out_sentence_is_no_trained_one_with_another_subject(words: WordLists) -> None:
     trained = {text.partition(" ")[2] for text, _ in words.sentences.training}
     assert words.sentences.held
     assert not [text for text, _ in words.sentences.held if text.partition(" ")[2] in trained]
@@ -139,7 +139,7 @@ def test_a_held_out_sentence_is_no_trained_one_with_another_subject(words: Words
 
 
 @pytest.mark.usefixtures("plain")
-def test_training_shows_no_held_out_input_and_none_twice(words: Words) -> None:
+def test_training_shows_no_held_out_input_and_none_twice(words: WordLists) -> None:
     random = np.random.default_rng(0)
     for _ in range(2000):
         page = document(random, words)
@@ -156,21 +156,21 @@ def test_training_shows_no_held_out_input_and_none_twice(words: Words) -> None:
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"lookup"}))
-def test_inputs_of_a_task_are_distinct(words: Words, family: str) -> None:
+def test_inputs_of_a_task_are_distinct(words: WordLists, family: str) -> None:
     for held in (False, True):
         for pairs in drawn(words, family, held=held):
             assert len(dict(pairs)) == len(pairs)
 
 
 @pytest.mark.usefixtures("plain")
-def test_training_knows_every_family_and_says_of_three_pages_in_ten_what_to_do(words: Words) -> None:
+def test_training_knows_every_family_and_says_of_three_pages_in_ten_what_to_do(words: WordLists) -> None:
     random = np.random.default_rng(0)
     told = [not document(random, words).startswith("I: ") for _ in range(2000)]
     assert 0.25 < np.mean(told) < 0.35
     assert set(prompts.WEIGHTS) == set(FAMILIES)
 
 
-def test_held_out_affixes_and_combinations_are_not_trained(words: Words) -> None:
+def test_held_out_affixes_and_combinations_are_not_trained(words: WordLists) -> None:
     for held in (False, True):
         for pairs in drawn(words, "affix", held=held):
             before, after = affixes(*pairs[0])
@@ -181,7 +181,7 @@ def test_held_out_affixes_and_combinations_are_not_trained(words: Words) -> None
         assert any(backwards) == held
 
 
-def test_the_same_seed_gives_the_same(words: Words) -> None:
+def test_the_same_seed_gives_the_same(words: WordLists) -> None:
     def pages(seed: int) -> list[object]:
         random = np.random.default_rng(seed)
         return [*(document(random, words) for _ in range(50)), *(question(random, words, name, 3) for name in FAMILIES)]
@@ -190,7 +190,7 @@ def test_the_same_seed_gives_the_same(words: Words) -> None:
     assert pages(7) != pages(8)
 
 
-def test_templates_are_many(words: Words) -> None:
+def test_templates_are_many(words: WordLists) -> None:
     random = np.random.default_rng(0)
     templates = {draw_template(random) for _ in range(1000)}
     assert len(templates) > 300
@@ -239,7 +239,7 @@ CHANGES: dict[str, list[Callable[[str], str]]] = {
 }
 
 
-def answers(words: Words, family: str, shown: list[Pair], asked: str) -> set[str]:
+def answers(words: WordLists, family: str, shown: list[Pair], asked: str) -> set[str]:
     """All that the examples allow, found another way than the question was made."""
     if family == "lookup":
         return {dict(shown)[asked]}
@@ -262,7 +262,7 @@ def answers(words: Words, family: str, shown: list[Pair], asked: str) -> set[str
 
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize("family", FAMILIES)
-def test_answers_are_right_and_questions_unseen(words: Words, family: str) -> None:
+def test_answers_are_right_and_questions_unseen(words: WordLists, family: str) -> None:
     random = np.random.default_rng(3)
     for _ in range(200):
         page, answer, _ = question(random, words, family, 3)
@@ -278,7 +278,7 @@ def test_answers_are_right_and_questions_unseen(words: Words, family: str) -> No
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("examples", [0, 1, 4, 12, 20])
-def test_questions_fit_whatever_is_asked_for(words: Words, family: str, examples: int) -> None:
+def test_questions_fit_whatever_is_asked_for(words: WordLists, family: str, examples: int) -> None:
     random = np.random.default_rng(4)
     for _ in range(5):
         page, answer, shown = question(random, words, family, examples)
@@ -290,7 +290,7 @@ def test_questions_fit_whatever_is_asked_for(words: Words, family: str, examples
 
 
 @pytest.mark.usefixtures("plain")
-def test_a_question_may_say_what_to_do(words: Words) -> None:
+def test_a_question_may_say_what_to_do(words: WordLists) -> None:
     random = np.random.default_rng(5)
     page, *_ = question(random, words, "plural", 2, instructed=True)
     wordings = FAMILIES["plural"].draw(random, words, held=True).wordings
@@ -298,7 +298,7 @@ def test_a_question_may_say_what_to_do(words: Words) -> None:
     assert len(pairs_of(page + " ")) == 3
 
 
-def test_an_unknown_family_is_named(words: Words) -> None:
+def test_an_unknown_family_is_named(words: WordLists) -> None:
     with pytest.raises(UserError, match=r"'poetry'.*reverse"):
         question(np.random.default_rng(0), words, "poetry", 3)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from saccade.data.phonemes import IPA, as_ipa, as_phonemes, as_signs, spelling
-from saccade.tasks.pronouncer import pieces
+from saccade.pipelines.pronouncer import pieces
 from tiny import ask
 
 
@@ -45,18 +45,18 @@ test = ["{valid}"]
 layers = 1
 width = 32
 heads = 2
-hidden = 64
+feedforward = 64
 [model.decoder]
 layers = 1
 width = 32
 heads = 2
-hidden = 64
+feedforward = 64
 [train]
 steps = 150
 batch_tokens = 512
 warmup = 10
 validate_every = 75
-judge = "-wer"
+select_by = "-wer"
 adam = {{rate = 5e-3}}
 muon = 0.95
 """

@@ -21,14 +21,17 @@ from saccade.data.batches import SequenceBatch, SequencePairs
 from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.errors import UserError
-from saccade.tokens.marks import PAD
+from saccade.tokens.marks import Marks
 from saccade.train.checkpoint import average, checkpoints, read_checkpoint, read_weights
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, TrainConfig, Work, train
 from saccade.train.objective import Losses, SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer, clip
-from saccade.train.parts import Parts
+from saccade.train.parts import BatchParts
 from saccade.train.schedule import inverse_square_root, linear_to_zero
+
+MARKS = Marks()
+PAD = MARKS.pad
 
 PAIRS = toy_pairs(lambda source: source[::-1], 120)
 VOCABULARY = 13
@@ -73,7 +76,7 @@ def test_linear_rises_to_its_peak_at_the_end_of_warm_up_and_falls_to_almost_noth
 
 
 def batch_of(sources: list[list[int]], targets: list[list[int]]) -> SequenceBatch:
-    return SequencePairs(Ragged.of(sources), Ragged.of(targets)).batch(np.arange(len(sources)))
+    return SequencePairs(Ragged.of(sources), Ragged.of(targets), MARKS).batch(np.arange(len(sources)))
 
 
 TOY_BATCH = batch_of(random_sequences([3, 1, 5]), random_sequences([2, 6, 1], seed=1))
@@ -105,10 +108,15 @@ def test_only_real_tokens_are_counted_and_trained_on() -> None:
 
     expected = loss_and_gradients(TOY_BATCH)
     # Three columns of padding more, and another token wherever there is padding in what the decoder reads.
+    assert TOY_BATCH.real_BT is not None
+    real_BT = F.pad(TOY_BATCH.real_BT, (0, 3))
     wider = replace(
-        TOY_BATCH, target_BT=F.pad(TOY_BATCH.target_BT, (0, 3)), labels_BT=F.pad(TOY_BATCH.labels_BT, (0, 3), value=PAD)
+        TOY_BATCH,
+        target_BT=F.pad(TOY_BATCH.target_BT, (0, 3)),
+        labels_BT=F.pad(TOY_BATCH.labels_BT, (0, 3), value=PAD),
+        real_BT=real_BT,
     )
-    noisy_BT = wider.target_BT.masked_fill(wider.labels_BT == PAD, 9)
+    noisy_BT = wider.target_BT.masked_fill(~real_BT, 9)
     for batch in (wider, replace(wider, target_BT=noisy_BT)):
         for one, other in zip(loss_and_gradients(batch), expected, strict=True):
             torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
@@ -166,7 +174,7 @@ def _no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SETTINGS = TrainConfig(
-    steps=12, batch_tokens=64, warmup=3, validate_every=4, judge="-loss", average=2, adam=AdamConfig(rate=3e-3)
+    steps=12, batch_tokens=64, warmup=3, validate_every=4, select_by="-loss", average=2, adam=AdamConfig(rate=3e-3)
 )
 
 
@@ -455,7 +463,7 @@ def test_a_loss_that_is_not_a_number_stops_and_the_last_checkpoint_is_kept(
     task = replace(work(), objective=Spoilt(SETTINGS.smoothing, first=int(seventh[0])))
     with pytest.raises(UserError) as caught:
         run(task, tmp_path)
-    spoilt = Parts(task.model, task.objective).split(seventh)[0]
+    spoilt = BatchParts(task.model, task.objective).split(seventh)[0]
     message = str(caught.value)
     assert message.startswith("step 7: the loss is nan ")
     assert f"with {len(spoilt)} pairs, the first number {seventh[0]}" in message
@@ -479,8 +487,8 @@ def test_an_infinite_gradient_stops_too_and_leaves_the_weights_alone(tmp_path: P
 
 
 def test_a_judge_that_is_no_figure_is_refused_with_those_there_are(tmp_path: Path) -> None:
-    config = SETTINGS.model_copy(update={"judge": "blue", "validate_every": 1})
-    with pytest.raises(UserError, match=r"train.judge is 'blue', but the validation figures are loss"):
+    config = SETTINGS.model_copy(update={"select_by": "blue", "validate_every": 1})
+    with pytest.raises(UserError, match=r"train.select_by is 'blue', but the validation figures are loss"):
         run(work(config), tmp_path, config)
 
 
@@ -497,7 +505,7 @@ class Figures:
         return {"bleu": self.left.pop(0) if len(self.left) > 1 else self.left[0]}
 
 
-JUDGED = SETTINGS.model_copy(update={"judge": "bleu", "steps": 9, "validate_every": 1, "average": 3})
+JUDGED = SETTINGS.model_copy(update={"select_by": "bleu", "steps": 9, "validate_every": 1, "average": 3})
 
 
 def test_early_stopping_stops_after_so_many_validations_without_a_better_figure(tmp_path: Path) -> None:
@@ -544,7 +552,7 @@ def test_the_best_checkpoint_is_kept_when_it_beats_the_average(tmp_path: Path) -
 
 
 def test_a_judge_with_a_minus_prefers_less(tmp_path: Path) -> None:
-    config = JUDGED.model_copy(update={"judge": "-bleu"})
+    config = JUDGED.model_copy(update={"select_by": "-bleu"})
     task = work(config, validate=Figures(9, 2, 3, 4, 5, 6, 7, 8, 9, 50, 2))
     assert run(task, tmp_path, config).chosen == "the checkpoint of step 2"
 

@@ -18,22 +18,25 @@ from saccade.errors import UserError
 from saccade.evaluate import language
 from saccade.evaluate.language import Surprise, surprise
 from saccade.models.gpt import LanguageModel
-from saccade.tokens.marks import BEGIN, END, PAD, SPECIALS
+from saccade.tokens.marks import SPECIALS, Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 from saccade.train.objective import LanguageObjective
 from tiny import CONTEXT, tiny_gpt, tiny_vocabulary
 
+MARKS = Marks()
+BEGIN, END, PAD = MARKS.begin, MARKS.end, MARKS.pad
+
 TEXTS = random_sequences([4, 9, 1, 6, 13, 2], seed=5)
 
 
-def marked(texts: list[list[int]] = TEXTS, *, apart: bool = True) -> Stream:
+def marked(texts: list[list[int]] = TEXTS, *, isolate: bool = True) -> Stream:
     row = [token for text in texts for token in (BEGIN, *text)]
-    return Stream(np.array([*row, BEGIN], dtype=np.uint16), apart)
+    return Stream(np.array([*row, BEGIN], dtype=np.uint16), MARKS, isolate)
 
 
 def unmarked(length: int) -> Stream:
     """Every token is another, so that one can tell where it stands."""
-    return Stream(np.arange(END + 1, END + 1 + length, dtype=np.uint16))
+    return Stream(np.arange(END + 1, END + 1 + length, dtype=np.uint16), MARKS)
 
 
 # A batch of windows
@@ -50,6 +53,8 @@ def test_what_comes_next_is_the_label() -> None:
 def test_a_window_past_the_end_is_padded_and_predicts_nothing_there() -> None:
     batch = unmarked(5).batch(np.array([0, 3]), 6)
     assert batch.labels_BT.tolist() == [[4, 5, 6, 7, PAD, PAD], [7, PAD, PAD, PAD, PAD, PAD]]
+    assert batch.real_BT is not None
+    assert torch.equal(batch.real_BT, batch.labels_BT != PAD)
     assert LanguageObjective().count(batch) == 5
 
 
@@ -71,9 +76,9 @@ def test_a_window_may_begin_within_a_document() -> None:
     assert batch.documents_BT.tolist() == [[0, 1, 1, 2]]
 
 
-def test_a_window_within_one_document_needs_no_mask_and_one_not_apart_has_none() -> None:
+def test_a_window_within_one_document_needs_no_mask_and_one_not_isolate_has_none() -> None:
     assert marked().batch(np.array([0]), 4).documents_BT is None
-    assert marked(apart=False).batch(np.array([0]), 20).documents_BT is None
+    assert marked(isolate=False).batch(np.array([0]), 20).documents_BT is None
 
 
 # Evaluation: every token once
@@ -115,14 +120,14 @@ def by_a_plain_loop(model: LanguageModel, stream: Stream, stride: int) -> tuple[
         first = 0 if place <= context else stride * math.ceil((place - context) / stride)
         past = tokens[first:place]
         numbers = [past[: i + 1].count(BEGIN) for i in range(len(past))]
-        logits_TV = model(torch.tensor([past]), torch.tensor([numbers]) if stream.apart else None)[0]
+        logits_TV = model(torch.tensor([past]), torch.tensor([numbers]) if stream.isolate_documents else None)[0]
         label = END if tokens[place] == BEGIN else tokens[place]
         nats += float(F.cross_entropy(logits_TV[-1:], torch.tensor([label]), reduction="sum"))
     return nats, len(tokens) - 1
 
 
 @pytest.mark.parametrize("stride", [1, 3, 8])
-@pytest.mark.parametrize("kind", ["marked", "not apart", "unmarked"])
+@pytest.mark.parametrize("kind", ["marked", "not isolate", "unmarked"])
 @pytest.mark.parametrize("rows", [1, 3, 1000])
 @torch.inference_mode()
 def test_surprise_is_a_plain_loop_over_cross_entropy(
@@ -130,7 +135,7 @@ def test_surprise_is_a_plain_loop_over_cross_entropy(
 ) -> None:
     monkeypatch.setattr(language, "ROWS_TOKENS", 8 * rows)
     model = tiny_gpt("rotary", vocabulary=40, context=8)
-    stream = unmarked(36) if kind == "unmarked" else marked(apart=kind == "marked")
+    stream = unmarked(36) if kind == "unmarked" else marked(isolate=kind == "marked")
     found = surprise(model, stream, stride=stride)
     nats, tokens = by_a_plain_loop(model, stream, stride)
     assert found.tokens == tokens == len(stream)
@@ -246,7 +251,7 @@ def test_a_text_of_less_than_two_tokens_cannot_be_learnt(tokens: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["rotary", "no positions", "later turns"])
-def test_the_loss_of_documents_apart_is_the_sum_of_their_own(name: str) -> None:
+def test_the_loss_of_documents_isolate_is_the_sum_of_their_own(name: str) -> None:
     model = tiny_gpt(name, context=60)
     batch = marked().batch(np.array([0, 0]), 60)
     total, count = LanguageObjective()(model, batch)["loss"]
@@ -256,8 +261,8 @@ def test_the_loss_of_documents_apart_is_the_sum_of_their_own(name: str) -> None:
         alone += F.cross_entropy(logits_TV, torch.tensor([*text, END]), reduction="sum").item()
     assert count == LanguageObjective().count(batch) == 2 * sum(len(text) + 1 for text in TEXTS)
     assert total.item() == pytest.approx(2 * alone, rel=1e-5)
-    together, _ = LanguageObjective()(model, marked(apart=False).batch(np.array([0, 0]), 60))["loss"]
-    assert together.item() != pytest.approx(total.item(), rel=1e-3), "not apart is another loss"
+    together, _ = LanguageObjective()(model, marked(isolate=False).batch(np.array([0, 0]), 60))["loss"]
+    assert together.item() != pytest.approx(total.item(), rel=1e-3), "not isolate is another loss"
 
 
 def test_padding_is_not_learnt() -> None:
@@ -268,7 +273,7 @@ def test_padding_is_not_learnt() -> None:
     assert loss.item() == pytest.approx(short.item(), rel=1e-5)
 
 
-def test_smoothing_is_told_apart_from_the_likelihood() -> None:
+def test_smoothing_is_told_isolate_from_the_likelihood() -> None:
     model, batch = tiny_gpt(vocabulary=40), unmarked(30).batch(np.array([0]), CONTEXT)
     plain, smoothed = LanguageObjective()(model, batch), LanguageObjective(0.1)(model, batch)
     assert set(plain) == {"loss"}
@@ -317,8 +322,8 @@ def test_a_long_document_is_encoded_whole(line: str) -> None:
 
 
 def test_nothing_is_nothing(vocabulary: Vocabulary) -> None:
-    assert len(Stream(encode_documents(vocabulary, [], marked=False))) == 0
-    assert len(Stream(encode_documents(vocabulary, [], marked=True))) == 0
+    assert len(Stream(encode_documents(vocabulary, [], marked=False), vocabulary.marks)) == 0
+    assert len(Stream(encode_documents(vocabulary, [], marked=True), vocabulary.marks)) == 0
 
 
 # Characters and bytes

@@ -183,7 +183,7 @@ def test_bytes_that_are_not_utf8(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "what"),
     [
-        ({"train": ["t"]}, "set held_out"),
+        ({"train": ["t"]}, "set held_out_share"),
         ({"train": ["t"], "valid": ["v"], "text": True}, "text"),
         ({"train": ["t"], "valid": ["v"], "lable": "x"}, "did you mean label"),
     ],
@@ -216,7 +216,7 @@ def test_a_recipe_without_a_test_has_none(tmp_path: Path) -> None:
 def held(folder: Path, rows: Sequence[tuple[str, ...]], **options: object) -> list[list[tuple[str, str]]]:
     """Texts and names of classes of the three parts of one file."""
     table(folder / "t.tsv", ("text", "label"), *rows)
-    config = TableConfig.read({"train": ["t.tsv"], "held_out": 0.1, **options}, where="recipe")
+    config = TableConfig.read({"train": ["t.tsv"], "held_out_share": 0.1, **options}, where="recipe")
     parts = read_parts(config, [folder])
     assert parts.test is not None
     return [
@@ -321,7 +321,7 @@ def test_one_two_or_three_files_are_training_test_and_validation(tmp_path: Path)
     expected = [([a], [], [], 0.1), ([a], [], [b], 0.1), ([a], [b], [c], 0.0)]
     for count, parts in enumerate(expected, 1):
         config, _ = guess_table(files[:count])
-        assert (config.train, config.valid, config.test, config.held_out) == parts
+        assert (config.train, config.valid, config.test, config.held_out_share) == parts
         assert TableConfig.read(config.table(), where="written and read again") == config
         assert read_parts(config, []).test is not None
     with pytest.raises(WrongUse, match="0 files"):

@@ -11,8 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from saccade.errors import UserError
-from saccade.tokens.marks import END, SPECIALS
+from saccade.tokens.marks import SPECIALS, Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+
+END = Marks().end
 
 SENTENCES = [
     "this cat is very large",
@@ -42,7 +44,7 @@ def round_trip(vocabulary: Vocabulary, text: str) -> str:
 @example("")
 @example("</s> <pad>")
 def test_what_is_spelt_is_its_bytes_and_what_is_written_is_not(text: str) -> None:
-    spelt = Vocabulary(VOCABULARY.tokenizer, spelt=True)
+    spelt = Vocabulary(VOCABULARY.tokenizer, source_bytes=True)
     (ids,) = spelt.read([text])
     assert len(ids) == len(text.encode())
     assert all(END < i < len(spelt) for i in ids)
@@ -113,7 +115,7 @@ def test_a_very_long_run_is_encoded_in_reasonable_time(run: str) -> None:
 
 @pytest.mark.parametrize("size", [300, 320])
 def test_the_vocabulary_has_the_size_asked_for(size: int) -> None:
-    vocabulary = train_vocabulary(TokensConfig(vocabulary=size, least=1), SENTENCES)
+    vocabulary = train_vocabulary(TokensConfig(vocabulary=size, min_frequency=1), SENTENCES)
     assert len(vocabulary) == size
     assert round_trip(vocabulary, "un texto con ñ, 漢字 y 🙂") == "un texto con ñ, 漢字 y 🙂"
 
@@ -126,7 +128,7 @@ def test_few_texts_make_fewer_tokens_than_asked_for_but_always_all_bytes() -> No
 
 def test_a_pair_met_less_often_than_least_is_not_merged() -> None:
     texts = ["often often often often", "rare"]
-    seldom, often = (train_vocabulary(TokensConfig(vocabulary=1000, least=least), texts) for least in (1, 4))
+    seldom, often = (train_vocabulary(TokensConfig(vocabulary=1000, min_frequency=least), texts) for least in (1, 4))
     assert len(seldom.encode(["rare"])[0]) == 1
     assert len(often.encode(["rare"])[0]) == len(" rare")
     assert len(often.encode(["often"])[0]) == 1

@@ -5,8 +5,9 @@ import torch
 from torch import Tensor, nn
 
 from conftest import random_sequences, random_tokens_BT, read, small_model
-from saccade.models.encdec import EncoderDecoderConfig, build_embedding, build_encoder_decoder
-from saccade.models.transformer import StackConfig, TransformerDecoder, TransformerEncoder
+from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
+from saccade.models.encdec import build_embedding, build_encoder_decoder
+from saccade.models.transformer import TransformerDecoder, TransformerEncoder
 from saccade.nn.block import Block
 from saccade.nn.dropout import Dropout
 from saccade.nn.masks import Causal, Keys
@@ -22,8 +23,8 @@ activations = pytest.mark.parametrize("activation", ["relu", "gelu"])
 
 
 def stack_config(norm: str, activation: str) -> StackConfig:
-    table = {"layers": LAYERS, "width": WIDTH, "heads": HEADS, "hidden": HIDDEN, "dropout": 0.0}
-    return StackConfig.read(table | {"norm": norm, "activation": activation}, where="test")
+    table = {"layers": LAYERS, "width": WIDTH, "heads": HEADS, "feedforward": HIDDEN, "dropout": 0.0}
+    return StackConfig.read(table | {"order": norm, "activation": activation}, where="test")
 
 
 def shaken(module: nn.Module) -> nn.Module:
@@ -145,7 +146,7 @@ def test_the_decoder_is_pytorchs_stack(norm: str, activation: str) -> None:
 
 @norms
 def test_a_later_token_never_changes_an_earlier_logit(norm: str) -> None:
-    model = small_model(norm=norm)
+    model = small_model(order=norm)
     source_MS, target_BT = random_tokens_BT(2, 6), random_tokens_BT(2, 7, seed=1)
     before_BTV = model(source_MS, None, target_BT)
     for t in range(1, 7):
@@ -158,7 +159,7 @@ def test_a_later_token_never_changes_an_earlier_logit(norm: str) -> None:
 
 @norms
 def test_every_source_token_changes_every_logit(norm: str) -> None:
-    model = small_model(norm=norm)
+    model = small_model(order=norm)
     source_MS, target_BT = random_tokens_BT(1, 6), random_tokens_BT(1, 4, seed=1)
     before_BTV = model(source_MS, None, target_BT)
     for s in range(6):
@@ -169,7 +170,7 @@ def test_every_source_token_changes_every_logit(norm: str) -> None:
 
 @norms
 def test_padded_equals_unpadded(norm: str) -> None:
-    model = small_model(norm=norm)
+    model = small_model(order=norm)
     sources = random_sequences([3, 9, 6, 1])
     targets = random_sequences([5, 2, 7, 4], seed=1)
     target_BT = torch.tensor([target + [0] * (7 - len(target)) for target in targets])
@@ -231,7 +232,7 @@ def test_a_tied_matrix_gathers_the_gradients_of_all_its_uses() -> None:
 
 def test_transformer_base_has_the_parameters_of_the_formula() -> None:
     vocabulary, layers, d, f = 37_000, 6, 512, 2048
-    table = {"layers": layers, "width": d, "heads": 8, "hidden": f, "norm": "post"}
+    table = {"layers": layers, "width": d, "heads": 8, "feedforward": f, "order": "post"}
     config = EncoderDecoderConfig.read({"encoder": table, "decoder": table, "tie": "all"}, where="Transformer base")
     with torch.device("meta"):
         model = build_encoder_decoder(config, vocabulary)
@@ -243,7 +244,7 @@ def test_transformer_base_has_the_parameters_of_the_formula() -> None:
 
 @norms
 def test_flops_are_two_per_weight_and_token(norm: str) -> None:
-    model = small_model(norm=norm, vocabulary=23)
+    model = small_model(order=norm, vocabulary=23)
     matrices = {name: weight.numel() for name, weight in model.named_parameters() if weight.ndim == 2}
     looked_up = sum(count for name, count in matrices.items() if "embed" in name)
     of_source = sum(
@@ -277,5 +278,5 @@ def test_dropout_zeroes_its_share_in_training_and_keeps_the_mean(share: float) -
 
 def test_the_two_norm_orders_are_two_functions() -> None:
     source_MS, target_BT = random_tokens_BT(1, 5), random_tokens_BT(1, 4, seed=1)
-    one, other = (small_model(norm=norm)(source_MS, None, target_BT) for norm in ("pre", "post"))
+    one, other = (small_model(order=norm)(source_MS, None, target_BT) for norm in ("pre", "post"))
     assert not torch.allclose(one, other, atol=1e-2)

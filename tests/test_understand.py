@@ -12,12 +12,14 @@ import pytest
 import torch
 from torch import nn
 
+from saccade.arch.bert import BertConfig
 from saccade.data.conllu import read_conllu
 from saccade.folder import read_folder
-from saccade.models.bert import Bert, BertConfig
-from saccade.models.heads import Tagger
+from saccade.models.bert import Bert
+from saccade.models.heads import TaggerModel
+from saccade.pipelines.load import load
 from saccade.tasks.encoder import EncoderRecipe
-from saccade.tasks.load import load, task_named
+from saccade.tasks.recipes import task_named
 from saccade.train.depth import freeze
 from saccade.train.optim import AdamConfig, build_optimizer
 from tiny import Said, ask
@@ -26,7 +28,7 @@ ANIMALS, COLOURS, ACTS = ("cat", "dog", "fox", "owl"), ("red", "blue", "old"), (
 SENTENCES = [f"the {colour} {animal} {act}." for colour, animal, act in product(COLOURS, ANIMALS, ACTS)]
 TAGS = {"the": "DET", ".": "PUNCT"} | dict.fromkeys(ANIMALS, "NOUN") | dict.fromkeys(COLOURS, "ADJ")
 TAGS |= dict.fromkeys(ACTS, "VERB")
-SMALL = ["model.layers=1", "model.width=32", "model.heads=2", "model.hidden=64", "model.context=32"]
+SMALL = ["model.layers=1", "model.width=32", "model.heads=2", "model.feedforward=64", "model.context=32"]
 QUICK = [
     "train.steps=120",
     "train.adam.rate=5e-3",
@@ -159,7 +161,7 @@ task = "masked"
 name = "toy-xlnet"
 [data]
 train = [{{file = "{corpus}", documents = "separated", separator = ""}}]
-hold = 0.1
+held_out_share = 0.1
 [tokens]
 vocabulary = 2000
 [model]
@@ -167,7 +169,7 @@ kind = "xlnet"
 layers = 2
 width = 32
 heads = 2
-hidden = 64
+feedforward = 64
 context = 32
 segments = false
 dropout = 0.0
@@ -177,7 +179,7 @@ batch_tokens = 512
 warmup = 5
 smoothing = 0.0
 validate_every = 200
-judge = "-loss"
+select_by = "-loss"
 adam = {{rate = 1e-2}}
 muon = 0.95
 """
@@ -235,7 +237,7 @@ def test_a_sentence_longer_than_the_encoder_reads_is_tagged_part_by_part(tagger:
     pipeline = load(tagger)
     words = ["red", "cat", "runs"] * 40
     spaces = [True] * len(words)
-    size = pipeline.model.encoder.context - 2
+    size = pipeline.model.context - 2
     assert len(pipeline.vocabulary.encode([" " + " ".join(words)])[0]) == len(words), "a word is a piece"
     cuts = range(0, len(words), size)
     parts = pipeline.tag([words[cut : cut + size] for cut in cuts], [spaces[cut : cut + size] for cut in cuts])
@@ -247,7 +249,7 @@ def test_a_sentence_longer_than_the_encoder_reads_is_tagged_part_by_part(tagger:
 def test_tagging_with_fewer_examples_draws_them_by_the_seed(room: Path) -> None:
     task = task_named("tagging")
     recipe, _ = task.recipe_for([room / "train.conllu", room / "dev.conllu"], room / "x")
-    chosen = [recipe.model_copy(update={"most": 3}).chosen(18) for _ in range(2)]  # type: ignore[attr-defined]
+    chosen = [recipe.model_copy(update={"examples_limit": 3}).chosen(18) for _ in range(2)]  # type: ignore[attr-defined]
     assert chosen[0] == chosen[1]
     assert len(set(chosen[0])) == 3
 
@@ -275,7 +277,7 @@ def test_classes_with_spaces_in_their_names_are_learnt(room: Path) -> None:
 def test_numbers_are_learnt(room: Path, tmp_path: Path) -> None:
     rows = [f"{text}\t{10 + 5 * ACTS.index(text.split()[-1][:-1])}.5" for text in SENTENCES]
     (tmp_path / "numbers.tsv").write_text("sentence\tscore\n" + "\n".join(rows) + "\n")
-    more = settings(*SMALL, "data.labels=numbers", "train.judge=-loss")
+    more = settings(*SMALL, "data.labels=numbers", "train.select_by=-loss")
     said = trained(ask("train", "classification", tmp_path / "numbers.tsv", "--out", tmp_path / "n", *more))
     assert said.lines[0].startswith("Pearson")
     found = [
@@ -347,9 +349,9 @@ def test_a_start_that_cannot_be_is_one_clear_line(room: Path, tagger: Path, tmp_
     assert not (tmp_path / "out").exists()
 
 
-def tiny_tagger() -> Tagger:
-    config = BertConfig(layers=2, width=8, heads=2, hidden=16, context=8)
-    return Tagger(Bert(config, 20), 3, 0.0)
+def tiny_tagger() -> TaggerModel:
+    config = BertConfig(layers=2, width=8, heads=2, feedforward=16, context=8)
+    return TaggerModel(Bert(config, 20), 3, 0.0)
 
 
 def test_frozen_layers_stay_and_the_rest_moves() -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from conftest import random_sequences, random_tokens_BT, read, small_model
 from saccade.models.encdec import EncoderDecoder
-from saccade.nn.watch import Looks, watch
+from saccade.nn.watch import TensorLooks, watch
 
 LAYERS, HEADS = 3, 4
 SOURCES, TARGET = [6, 3], 5
@@ -17,7 +17,7 @@ SOURCES, TARGET = [6, 3], 5
 
 @pytest.fixture(params=["pre", "post"])
 def model(request: pytest.FixtureRequest) -> EncoderDecoder:
-    return small_model(layers=LAYERS, heads=HEADS, norm=request.param)
+    return small_model(layers=LAYERS, heads=HEADS, order=request.param)
 
 
 def run(model: EncoderDecoder) -> Tensor:
@@ -25,7 +25,7 @@ def run(model: EncoderDecoder) -> Tensor:
     return logits_BTV
 
 
-def listen(model: EncoderDecoder) -> Looks:
+def listen(model: EncoderDecoder) -> TensorLooks:
     with watch(model) as looks:
         run(model)
     return looks
@@ -167,7 +167,7 @@ def test_two_threads_watching_one_model_do_not_hear_each_other() -> None:
     model = small_model(layers=LAYERS)
     sources = [random_sequences([length], seed=length) for length in (4, 9)]
     everyone_watches, everyone_ran = threading.Barrier(2, timeout=30), threading.Barrier(2, timeout=30)
-    heard: dict[int, Looks] = {}
+    heard: dict[int, TensorLooks] = {}
 
     def look_at(number: int) -> None:
         with watch(model) as looks:

@@ -11,20 +11,25 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from conftest import random_tokens_BT
+from saccade.arch.weights import parameters
+from saccade.arch.xlnet import XlnetConfig
+from saccade.data.batches import padding_mask
 from saccade.data.permute import LONGEST, SHARE, PermutedBatch, permute, spans
 from saccade.errors import WrongUse
-from saccade.models.contract import matrix_weights
-from saccade.models.xlnet import Order, PermutationModel, Remembered, XlnetConfig, build_xlnet
+from saccade.models.xlnet import Order, PermutationModel, Remembered, build_xlnet
 from saccade.nn.relative import shifted
 from saccade.nn.watch import watch
-from saccade.tokens.marks import BEGIN, END, PAD, SPECIALS
+from saccade.tokens.marks import SPECIALS, Marks
 from saccade.train.loss import cross_entropy
+
+MARKS = Marks()
+BEGIN, END, PAD = MARKS.begin, MARKS.end, MARKS.pad
 
 VOCABULARY, ROWS, LENGTH, MEMORY = 30, 3, 12, 7
 
 
 def config_of(**options: Any) -> XlnetConfig:
-    sizes = {"layers": 2, "width": 16, "heads": 4, "hidden": 24, "memory": MEMORY, "dropout": 0.0}
+    sizes = {"layers": 2, "width": 16, "heads": 4, "feedforward": 24, "memory": MEMORY, "dropout": 0.0}
     return XlnetConfig.read(sizes | options, where="tiny")
 
 
@@ -40,7 +45,7 @@ def build(**options: Any) -> PermutationModel:
 
 def batch(rows: int = ROWS, length: int = LENGTH, seed: int = 0) -> PermutedBatch:
     tokens_BT = random_tokens_BT(rows, length, vocabulary=VOCABULARY, seed=seed)
-    return permute(tokens_BT, np.random.default_rng(seed), starts=np.arange(rows))
+    return permute(tokens_BT, np.random.default_rng(seed), MARKS, starts=np.arange(rows))
 
 
 def changed(tokens_BT: Tensor, at_B1: Tensor) -> Tensor:
@@ -100,7 +105,7 @@ def test_what_does_not_fit_says_so() -> None:
 
 def theirs_of(model: PermutationModel, config: XlnetConfig) -> Any:
     transformers = pytest.importorskip("transformers")
-    sizes = {"d_model": config.width, "n_layer": config.layers, "n_head": config.heads, "d_inner": config.hidden}
+    sizes = {"d_model": config.width, "n_layer": config.layers, "n_head": config.heads, "d_inner": config.feedforward}
     others = {"ff_activation": config.activation, "mem_len": config.memory, "dropout": 0.0}
     theirs = transformers.XLNetLMHeadModel(transformers.XLNetConfig(vocab_size=VOCABULARY, **sizes, **others)).eval()
     encoder, inner = model.encoder, theirs.transformer
@@ -136,8 +141,8 @@ def theirs_of(model: PermutationModel, config: XlnetConfig) -> Any:
 
 SHAPES: list[dict[str, Any]] = [
     {},
-    {"layers": 3, "width": 24, "heads": 3, "hidden": 40, "activation": "relu", "memory": 20},
-    {"layers": 1, "width": 10, "heads": 1, "hidden": 7, "segments": False, "memory": 3},
+    {"layers": 3, "width": 24, "heads": 3, "feedforward": 40, "activation": "relu", "memory": 20},
+    {"layers": 1, "width": 10, "heads": 1, "feedforward": 7, "segments": False, "memory": 3},
 ]
 
 
@@ -263,7 +268,7 @@ def test_padding_changes_nothing() -> None:
     model, given_ = build(), batch()
     padded_BT = nn.functional.pad(given_.tokens_BT, (0, 4), value=PAD)
     order = Order(nn.functional.pad(given_.places_BT, (0, 4)), given_.targets_BK)
-    mask_BT = replace(given_, tokens_BT=padded_BT).mask_BT
+    mask_BT = padding_mask(padded_BT.numpy(), PAD)
     assert mask_BT is not None
     assert given_.mask_BT is None
     found = model.features(padded_BT, order, mask_BT=mask_BT)
@@ -325,27 +330,29 @@ def test_nobody_looks_at_remembered_padding() -> None:
 
 
 def test_xlnet_large_has_as_many_weights_as_published() -> None:
-    config = XlnetConfig(layers=24, width=1024, heads=16, hidden=4096)
+    config = XlnetConfig(layers=24, width=1024, heads=16, feedforward=4096)
     with torch.device("meta"):
         model = build_xlnet(config, 32_000)
     assert sum(weight.numel() for weight in model.encoder.parameters()) == 360_268_800
     assert sum(weight.numel() for weight in model.parameters()) == 360_268_800 + 32_000  # the output layer's biases
     assert model.head.weight is model.encoder.embed.tokens.weight
-    assert config.least_weights == matrix_weights(model.encoder.blocks)
+    assert parameters(config.weights(32_000)) == 360_268_800
+    matrices = sum(weight.numel() for weight in model.encoder.blocks.parameters() if weight.ndim == 2)
+    assert matrices == 24 * sum(weight.size for weight in config.block().values() if len(weight.shape) == 2)
     assert model.encoder.flops(10) == 2 * 10 * 24 * (4 * 1024**2 + 2 * 1024 * 4096)
 
 
 def test_it_learns_what_follows_from_words_on_both_sides() -> None:
     """Rows repeat three random words: any word is known from the others, whichever side they stand."""
     torch.manual_seed(0)
-    model = build_xlnet(XlnetConfig(layers=2, width=32, heads=2, hidden=64, dropout=0.0), 12)
+    model = build_xlnet(XlnetConfig(layers=2, width=32, heads=2, feedforward=64, dropout=0.0), 12)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     random = np.random.default_rng(0)
     losses = []
     for _ in range(140):
         tokens_BT = torch.from_numpy(np.tile(random.integers(3, 12, size=(16, 3)), 4))
-        given_ = permute(tokens_BT, random, starts=np.arange(16))
-        real_BK = given_.labels_BK != PAD
+        given_ = permute(tokens_BT, random, MARKS, starts=np.arange(16))
+        real_BK = given_.real_BK
         features = model.features(tokens_BT, order_of(given_)).query_BKD[real_BK]
         loss = cross_entropy(features, model.head, given_.labels_BK[real_BK], 0.0)[0] / real_BK.sum()
         optimizer.zero_grad()
@@ -365,10 +372,11 @@ def test_targets_come_last_in_a_permutation_and_are_words(rows: int, length: int
     ids = random.integers(len(SPECIALS), 9, size=(rows, length))
     ids[random.random(ids.shape) < 0.2] = random.choice([PAD, BEGIN, END])
     tokens_BT = torch.from_numpy(ids)
-    found = permute(tokens_BT, random, starts=np.arange(rows))
+    found = permute(tokens_BT, random, MARKS, starts=np.arange(rows))
     assert torch.equal(found.order_BT.sort(dim=1).values, torch.arange(length).expand(rows, -1))
     for row in range(rows):
-        real_K = found.labels_BK[row] != PAD
+        real_K = found.real_BK[row]
+        assert torch.equal(real_K, found.labels_BK[row] != PAD)
         targets = found.targets_BK[row][real_K]
         assert torch.equal(found.labels_BK[row][real_K], tokens_BT[row][targets])
         assert (tokens_BT[row][targets] >= len(SPECIALS)).all()

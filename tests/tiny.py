@@ -11,22 +11,25 @@ from unittest import mock
 
 import torch
 
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.gpt import GptConfig
 from saccade.cli.main import main
 from saccade.folder import Storage, write_card
-from saccade.models.encdec import EncoderDecoderConfig, build_encoder_decoder
-from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
-from saccade.tasks.completer import Completer
+from saccade.models.answering import language_runtime
+from saccade.models.encdec import build_encoder_decoder
+from saccade.models.gpt import LanguageModel, build_gpt
+from saccade.pipelines.completer import Completer
 from saccade.tokens.marks import SPECIALS
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.weights import write_folder
 
 SENTENCES = ["one two three four", "two cats see one dog", "four dogs see three cats", "one cat sees three dogs"]
-STACK = {"layers": 2, "width": 16, "heads": 2, "hidden": 32}
+STACK = {"layers": 2, "width": 16, "heads": 2, "feedforward": 32}
 CONTEXT = 24
 LATER = {
     "positions": {"kind": "rotary"},
     "norm": "rms",
-    "feedforward": "gated",
+    "gated": True,
     "activation": "silu",
     "key_heads": 2,
     "windows": (0, 3),
@@ -41,7 +44,7 @@ GPTS: dict[str, dict[str, Any]] = {
     "sinusoidal": {"positions": {"kind": "sinusoidal"}},
     "no positions": {"positions": {"kind": "none"}},
     "rms": {"norm": "rms"},
-    "gated": {"feedforward": "gated", "activation": "silu"},
+    "gated": {"gated": True, "activation": "silu"},
     "one key head": {"key_heads": 1},
     "two key heads": {"key_heads": 2},
     "windows": {"windows": (0, 3)},
@@ -85,7 +88,7 @@ def ask(*arguments: str | Path, stdin: bytes = b"") -> Said:
 
 
 def gpt_config(name: str, **options: Any) -> GptConfig:
-    sizes = {"layers": 3, "width": 16, "heads": 4, "hidden": 24, "context": CONTEXT}
+    sizes = {"layers": 3, "width": 16, "heads": 4, "feedforward": 24, "context": CONTEXT}
     return GptConfig.read(sizes | GPTS[name] | options, where=name)
 
 
@@ -144,7 +147,7 @@ def write_tiny_model(path: Path, *, storage: Storage = "float32", seed: int = 0)
 def tiny_completer(kind: str = "bpe", *, marked: bool = True, name: str = "gpt-2", **options: Any) -> Completer:
     vocabulary = tiny_vocabulary(kind)
     model = tiny_gpt(name, vocabulary=len(vocabulary), **options)
-    return Completer(model, vocabulary, marked=marked, how="exact")
+    return Completer(language_runtime(model, "exact"), vocabulary, marked=marked)
 
 
 def answered(said: Said) -> str:

@@ -18,7 +18,7 @@ from saccade.config import override, read_toml
 from saccade.data.prepared import kept
 from saccade.errors import UserError
 from saccade.tasks.language import LanguageRecipe, LanguageTask
-from saccade.tasks.load import recipe_path
+from saccade.tasks.recipes import recipe_path
 from saccade.train.log import Log
 from saccade.train.loop import train
 
@@ -28,7 +28,7 @@ PLAIN = ("train.muon=0", "train.adam.rate=1e-3", f"train.steps={PLAN.steps}")
 
 
 def read_recipe(*changes: str) -> LanguageRecipe:
-    return LanguageRecipe.read(override(read_toml(recipe_path(RECIPE)), list(changes)), where=RECIPE)
+    return LanguageRecipe.read(override(read_toml(recipe_path(RECIPE)), list(changes), LanguageRecipe), where=RECIPE)
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ class Size:
     """In the encoder, and as many in the decoder."""
     width: int = 256
     heads: int = 4
-    hidden: int = 1024
+    feedforward: int = 1024
     dropout: float = 0.1
     """After the embedding and each sub-layer; none on attention weights, none inside the feed-forward network."""
     smoothing: float = 0.1
@@ -32,6 +32,8 @@ class Size:
 
 
 SIZE = Size()
+MarkIds = dict[str, int]
+"""A vocabulary's marks as plain numbers: one engine runs where there is no Saccade."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,8 @@ def train_step(engine: Engine, batch: Batch) -> float:
     return loss
 
 
-def run(build: Callable[[int, int], Engine]) -> None:
-    """Read the command line, measure the engine that `build(vocabulary, pad)` makes, print the result."""
+def run(build: Callable[[int, MarkIds], Engine]) -> None:
+    """Read the command line, measure the engine that `build(vocabulary, marks)` makes, print the result."""
     parser = argparse.ArgumentParser()
     parser.add_argument("batches", type=Path)
     parser.add_argument("--warmup", type=int, default=3)
@@ -92,10 +94,10 @@ def run(build: Callable[[int, int], Engine]) -> None:
     torch.manual_seed(1)
     stored = torch.load(given.batches, weights_only=True)
     batches = [
-        Batch(source, mask, target, labels, labels != stored["pad"])
+        Batch(source, mask, target, labels, labels != stored["marks"]["pad"])
         for source, mask, target, labels in stored["batches"]
     ]
-    engine = build(stored["vocabulary"], stored["pad"])
+    engine = build(stored["vocabulary"], stored["marks"])
     engine.model.train()
 
     for batch in batches[: given.warmup]:

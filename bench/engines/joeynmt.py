@@ -53,7 +53,7 @@ def transformer() -> dict[str, Any]:
         "num_heads": SIZE.heads,
         "embeddings": {"embedding_dim": SIZE.width, "scale": True, "dropout": SIZE.dropout},
         "hidden_size": SIZE.width,
-        "ff_size": SIZE.hidden,
+        "ff_size": SIZE.feedforward,
         "dropout": SIZE.dropout,
         "layer_norm": "pre",
         "activation": "relu",

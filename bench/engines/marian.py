@@ -4,17 +4,19 @@ import torch.nn.functional as F
 import transformers
 from torch import Tensor
 
-from bench.engines.contract import SIZE, Batch, Engine, build_plain_optimizer, in_one_piece, run
+from bench.engines.contract import SIZE, Batch, Engine, MarkIds, build_plain_optimizer, in_one_piece, run
 from bench.marian import build_marian
+from saccade.tokens.marks import Marks
 
 
-def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  padding is the constant that Saccade uses
+def build(vocabulary: int, marks: MarkIds) -> Engine:
     model = build_marian(
         vocabulary=vocabulary,
+        marks=Marks.read(marks, where="batches"),
         width=SIZE.width,
         layers=SIZE.layers,
         heads=SIZE.heads,
-        hidden=SIZE.hidden,
+        feedforward=SIZE.feedforward,
         dropout=SIZE.dropout,
         use_cache=False,
     )

@@ -1,9 +1,10 @@
 """Saccade's recurrent family: GRU + additive attention, by its own objective and optimiser."""
 
-from bench.engines.contract import RECURRENT, SIZE, Engine, run
+from bench.engines.contract import RECURRENT, SIZE, Engine, MarkIds, run
 from bench.engines.saccade import wrap
-from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.models.rnn import RecurrentDecoderConfig, RecurrentEncoderConfig
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 
 
 def build_model(vocabulary: int) -> EncoderDecoder:
@@ -12,7 +13,7 @@ def build_model(vocabulary: int) -> EncoderDecoder:
     return build_encoder_decoder(EncoderDecoderConfig(encoder=encoder, decoder=decoder), vocabulary)
 
 
-def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  Saccade's padding is a constant of its own
+def build(vocabulary: int, marks: MarkIds) -> Engine:  # noqa: ARG001  a batch says what is padding
     return wrap(build_model(vocabulary))
 
 

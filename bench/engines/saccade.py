@@ -3,14 +3,14 @@
 import numpy as np
 import torch
 
-from bench.engines.contract import SIZE, Batch, Engine, run
+from bench.engines.contract import SIZE, Batch, Engine, MarkIds, run
 from saccade import __version__
+from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.data.batches import SequenceBatch
-from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.models.transformer import StackConfig
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
-from saccade.train.parts import Parts
+from saccade.train.parts import BatchParts
 from saccade.train.precision import kind_of_products
 
 
@@ -20,7 +20,7 @@ def build_model(vocabulary: int, dropout: float = SIZE.dropout, positions: str =
             "layers": SIZE.layers,
             "width": SIZE.width,
             "heads": SIZE.heads,
-            "hidden": SIZE.hidden,
+            "feedforward": SIZE.feedforward,
             "dropout": dropout,
             "positions": {"kind": positions},
         }
@@ -28,7 +28,7 @@ def build_model(vocabulary: int, dropout: float = SIZE.dropout, positions: str =
     return build_encoder_decoder(EncoderDecoderConfig(encoder=stack, decoder=stack), vocabulary)
 
 
-def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  Saccade's padding is a constant of its own
+def build(vocabulary: int, marks: MarkIds) -> Engine:  # noqa: ARG001  a batch says what is padding
     return wrap(build_model(vocabulary))
 
 
@@ -37,11 +37,13 @@ def wrap(model: EncoderDecoder, muon: float = 0.0) -> Engine:
     kind = kind_of_products("auto")
     adam = AdamConfig(rate=SIZE.rate, betas=SIZE.betas, epsilon=SIZE.epsilon)
     optimizer = build_optimizer(model, adam, muon, kind=kind)
-    parts = Parts(model, objective, kind=kind)
+    parts = BatchParts(model, objective, kind=kind)
 
     def backward(batch: Batch) -> float:
         numbers = np.arange(len(batch.labels_BT))
-        whole = SequenceBatch(batch.source_BS, batch.source_mask_BS, batch.target_BT, batch.labels_BT, numbers)
+        whole = SequenceBatch(
+            batch.source_BS, batch.source_mask_BS, batch.target_BT, batch.labels_BT, batch.real_BT, numbers
+        )
         batches = [whole.rows(chosen) for chosen in parts.split(numbers)]
         count = sum(objective.count(part) for part in batches)
         return sum(losses["loss"] for losses in parts.add_gradients(batches, count))

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 
 from saccade.config import read_toml
 from saccade.data.table import Examples, TableConfig, read_parts
-from saccade.tasks.load import recipe_path
+from saccade.tasks.recipes import recipe_path
 
 FEATURES: dict[str, dict[str, Any]] = {
     # Words of one letter too, which its own pattern leaves out: I and a matter to grammar.

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bench.engines.contract import SIZE, Batch, Engine, build_plain_optimizer, in_one_piece, run
+from bench.engines.contract import SIZE, Batch, Engine, MarkIds, build_plain_optimizer, in_one_piece, run
 
 LONGEST = 512
 
@@ -30,7 +30,7 @@ class Plain(nn.Module):
                 SIZE.heads,
                 SIZE.layers,
                 SIZE.layers,
-                SIZE.hidden,
+                SIZE.feedforward,
                 SIZE.dropout,
                 batch_first=True,
                 norm_first=True,
@@ -68,7 +68,7 @@ def _sinusoid(length: int, width: int) -> Tensor:
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
-def build(vocabulary: int, pad: int) -> Engine:  # noqa: ARG001  padding never reaches the loss
+def build(vocabulary: int, marks: MarkIds) -> Engine:  # noqa: ARG001  padding never reaches the loss
     model = Plain(vocabulary)
 
     def loss(batch: Batch) -> Tensor:

@@ -11,9 +11,10 @@ from statistics import median
 
 import torch
 
-from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.models.transformer import StackConfig
-from saccade.tokens.marks import END, SPECIALS
+from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
+from saccade.arch.positions import SinusoidalConfig
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
+from saccade.tokens.marks import Marks
 
 
 @dataclass(frozen=True)
@@ -22,20 +23,22 @@ class Size:
     """In the encoder, and as many in the decoder."""
     width: int
     heads: int
-    hidden: int
+    feedforward: int
     vocabulary: int
 
     def __str__(self) -> str:
         return (
-            f"{self.layers}+{self.layers} layers, width {self.width}, {self.heads} heads, feed-forward {self.hidden}, "
-            f"vocabulary {self.vocabulary:,}"
+            f"{self.layers}+{self.layers} layers, width {self.width}, {self.heads} heads, feed-forward "
+            f"{self.feedforward}, vocabulary {self.vocabulary:,}"
         )
 
 
 SIZES = {
-    "base": Size(layers=6, width=512, heads=8, hidden=2048, vocabulary=32_000),
-    "tiny": Size(layers=4, width=256, heads=4, hidden=1024, vocabulary=8_000),
+    "base": Size(layers=6, width=512, heads=8, feedforward=2048, vocabulary=32_000),
+    "tiny": Size(layers=4, width=256, heads=4, feedforward=1024, vocabulary=8_000),
 }
+MARKS = Marks()
+"""Random weights have no vocabulary: its marks are those of any that is trained here."""
 SOURCE, TARGET = 20, 24
 """Tokens read and written in every sentence. No engine may write the end mark, so that all do the same work."""
 SEED = 1
@@ -74,15 +77,19 @@ def build_model(size: Size) -> EncoderDecoder:
     """
     torch.manual_seed(SEED)
     stack = StackConfig(
-        layers=size.layers, width=size.width, heads=size.heads, hidden=size.hidden, positions={"kind": "sinusoidal"}
+        layers=size.layers,
+        width=size.width,
+        heads=size.heads,
+        feedforward=size.feedforward,
+        positions=SinusoidalConfig(),
     )
     config = EncoderDecoderConfig(encoder=stack, decoder=stack, tie="none")
     return build_encoder_decoder(config, size.vocabulary).eval()
 
 
 def draw_sources(size: Size, batch: int) -> Sentences:
-    draw = random.Random(SEED)
-    return [[draw.randrange(len(SPECIALS), size.vocabulary) for _ in range(SOURCE)] for _ in range(batch)]
+    draw, first = random.Random(SEED), max(MARKS.special) + 1
+    return [[draw.randrange(first, size.vocabulary) for _ in range(SOURCE)] for _ in range(batch)]
 
 
 def read_arguments(*own: str) -> argparse.Namespace:
@@ -105,7 +112,7 @@ def time_cells(title: str, size: Size, translate: Translate, calls: int) -> None
         sources = draw_sources(size, cell.batch)
         for _ in range(WARMUP):
             written = translate(sources, cell.beam)
-        if any(len(text) != TARGET or END in text for text in written):
+        if any(len(text) != TARGET or MARKS.end in text for text in written):
             raise SystemExit(f"{title}: wrote {sorted({len(text) for text in written})} tokens, not {TARGET} each")
         cells[str(cell)] = 1000 * median(_time_calls(translate, sources, cell.beam, calls))
     print(json.dumps({"engine": title, "milliseconds": cells}))

@@ -2,13 +2,13 @@
 
 import ctranslate2
 
-from bench.translators.contract import SIZES, TARGET, Sentences, Translate, read_arguments, time_cells
-from saccade.tokens.marks import SPECIALS
+from bench.translators.contract import MARKS, SIZES, TARGET, Sentences, Translate, read_arguments, time_cells
 
 
 def words_of(vocabulary: int) -> list[str]:
     """It speaks in words, so every token gets a made-up one."""
-    return [*SPECIALS, *(f"w{number}" for number in range(len(SPECIALS), vocabulary))]
+    named = {MARKS.pad: "<pad>", MARKS.begin: "<s>", MARKS.end: "</s>"}
+    return [named.get(number, f"w{number}") for number in range(vocabulary)]
 
 
 def translator(folder: str, vocabulary: int, compute: str, threads: int) -> Translate:

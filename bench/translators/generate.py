@@ -6,7 +6,7 @@ import torch
 import transformers
 
 from bench.marian import build_marian
-from bench.translators.contract import SIZES, TARGET, Sentences, Translate, read_arguments, time_cells
+from bench.translators.contract import MARKS, SIZES, TARGET, Sentences, Translate, read_arguments, time_cells
 
 
 def translator(model: transformers.MarianMTModel) -> Translate:
@@ -33,7 +33,7 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     size = SIZES[given.size]
     title = f"transformers generate {transformers.__version__}, threads: {given.threads}"
-    model = build_marian(**asdict(size), dropout=0.0, use_cache=True).eval()
+    model = build_marian(**asdict(size), marks=MARKS, dropout=0.0, use_cache=True).eval()
     time_cells(title, size, translator(model), given.calls)
 
 

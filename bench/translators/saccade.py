@@ -1,35 +1,48 @@
-"""Saccade: the engine and the search that `saccade translate` uses."""
+"""Saccade: the runtime and the search that `saccade translate` uses."""
 
 import numpy as np
 
-from bench.translators.contract import SIZES, TARGET, Sentences, Translate, build_model, read_arguments, time_cells
+from bench.translators.contract import (
+    MARKS,
+    SIZES,
+    TARGET,
+    Sentences,
+    Translate,
+    build_model,
+    read_arguments,
+    time_cells,
+)
 from saccade import __version__
-from saccade.decode import beam, greedy
-from saccade.decode.engine import engine
-from saccade.decode.packed import How
-from saccade.decode.running import Running
 from saccade.decode.search import SearchConfig, search
-from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.models.answering import sequence_runtime
+from saccade.pipelines.opening import SequenceModel
+from saccade.runtime.contract import How
+from saccade.tokens.marks import Marks
 
 
-def forbid_end() -> None:
-    """Saccade has no setting for a least length; the peers have, and theirs forbids the end mark in the same way."""
-    never = (PAD, BEGIN, END)
-    beam.NEVER_WRITTEN = never  # type: ignore[assignment,attr-defined]
-    greedy.NEVER_WRITTEN = never  # type: ignore[assignment,attr-defined]
+class EndlessMarks(Marks):
+    """No search may write the end mark: Saccade has no setting for a least length; the peers have, and theirs forbids
+    it in the same way."""
+
+    @property
+    def never_written(self) -> tuple[int, ...]:
+        return (*super().never_written, self.end)
 
 
-def translator(model: Running) -> Translate:
+ENDLESS = EndlessMarks(**MARKS.table())
+
+
+def translator(model: SequenceModel) -> Translate:
     def translate(sources: Sentences, width: int) -> Sentences:
-        with model.at_work():
-            found = search(
-                model.decoder,
-                model.read(np.array(sources), None),
-                SearchConfig(beam=width),
-                prefixes=[[]] * len(sources),
-                limits=[TARGET] * len(sources),
-                numbers=list(range(len(sources))),
-            )
+        found = search(
+            model.decoder,
+            model.read(np.array(sources)),
+            SearchConfig(beam=width),
+            marks=ENDLESS,
+            prefixes=[[]] * len(sources),
+            limits=[TARGET] * len(sources),
+            numbers=list(range(len(sources))),
+        )
         return [hypotheses[0].tokens for hypotheses in found]
 
     return translate
@@ -38,10 +51,11 @@ def translator(model: Running) -> Translate:
 def main() -> None:
     given = read_arguments("how")
     how: How = given.how
-    forbid_end()
     size = SIZES[given.size]
-    running = engine(build_model(size), how)
-    time_cells(f"saccade {__version__}, {how}", size, translator(running), given.calls)
+    model = sequence_runtime(build_model(size), how)
+    if model.choice.how != how:
+        raise SystemExit(f"saccade: {how} was asked for, but this runs: {model.choice}")
+    time_cells(f"saccade {__version__}, {how}", size, translator(model), given.calls)
 
 
 if __name__ == "__main__":

@@ -12,18 +12,17 @@ import torch
 from bench.convert import write_ctranslate2
 from bench.translators import ctranslate2 as peer
 from bench.translators import saccade as own
-from bench.translators.contract import SIZES, Sentences, build_model, draw_sources, read_arguments
-from saccade.decode.engine import engine
+from bench.translators.contract import MARKS, SIZES, Sentences, build_model, draw_sources, read_arguments
+from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder
-from saccade.tokens.marks import BEGIN, END
 
 BATCH = 8
 
 
 def likelihoods(model: EncoderDecoder, sources: Sentences, targets: Sentences) -> torch.Tensor:
     """Log-probability of every target token and of the end mark, by exact Saccade."""
-    target_BT = torch.tensor([[BEGIN, *target] for target in targets])
-    labels_BT = torch.tensor([[*target, END] for target in targets])
+    target_BT = torch.tensor([[MARKS.start, *target] for target in targets])
+    labels_BT = torch.tensor([[*target, MARKS.end] for target in targets])
     with torch.inference_mode():
         logits_BTV: torch.Tensor = model(torch.tensor(sources), None, target_BT)
     return logits_BTV.log_softmax(-1).gather(2, labels_BT[:, :, None])[:, :, 0]
@@ -34,11 +33,10 @@ def main() -> None:
     size = SIZES[given.size]
     model = build_model(size)
     words = peer.words_of(size.vocabulary)
-    write_ctranslate2(model, words, Path(given.folder))
+    write_ctranslate2(model, words, MARKS, Path(given.folder))
 
-    own.forbid_end()
     sources = draw_sources(size, BATCH)
-    ours = own.translator(engine(model, "exact"))(sources, 1)
+    ours = own.translator(sequence_runtime(model, "exact"))(sources, 1)
     theirs = peer.translator(given.folder, size.vocabulary, "float32", given.threads)(sources, 1)
     pairs = [pair for one, other in zip(ours, theirs, strict=True) for pair in zip(one, other, strict=True)]
 

@@ -7,14 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from saccade.look.watch import watch
     from saccade.nn.attention import attention
-    from saccade.nn.watch import watch
-    from saccade.tasks.load import load
+    from saccade.pipelines.load import load
+    from saccade.runtime.watch import Edit
 
-__all__ = ["attention", "load", "watch"]
+__all__ = ["Edit", "attention", "load", "watch"]
 __version__ = "0.1.0"
 
-_HOMES = {"attention": "saccade.nn.attention", "load": "saccade.tasks.load", "watch": "saccade.nn.watch"}
+_HOMES = {
+    "Edit": "saccade.runtime.watch",
+    "attention": "saccade.nn.attention",
+    "load": "saccade.pipelines.load",
+    "watch": "saccade.look.watch",
+}
 
 
 def __getattr__(name: str) -> Any:

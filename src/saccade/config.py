@@ -1,47 +1,94 @@
 """Frozen records <-> TOML <-> `--set dotted.key=value`. Knows no record of its own."""
 
+import ast
 import difflib
+import inspect
+import itertools
 import json
+import textwrap
 import tomllib
 import types
 import typing
 from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from saccade.errors import UserError, WrongUse
 
 Table = dict[str, Any]
+_notes: ContextVar[list[str] | None] = ContextVar("notes", default=None)
+
+
+def replace_key(table: Table, old: str, new: str, value: Any) -> Table:
+    """The table with another key and value in the place of an old one, which is noted."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.append(f"{old} is now called {new}")
+    return {new if key == old else key: value if key == old else other for key, other in table.items()}
 
 
 class Record(BaseModel):
     """A frozen record; the line under a field is its help text, an unknown key is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False)
+    # A validator is built when its record is first used: of the many records a command imports it reads a few.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    """Keys of earlier versions and what they are called today. They are still read."""
 
     @model_validator(mode="before")
     @classmethod
-    def _a_truth_value_is_no_number(cls, table: Any) -> Any:
-        """pydantic would take `true` for 1."""
-        for name, value in table.items() if isinstance(table, dict) else ():
+    def _plain_table(cls, table: Any) -> Any:
+        if not isinstance(table, dict):
+            return table
+        table = cls.modern(table)
+        for name, value in table.items():
             field = cls.model_fields.get(name)
+            # pydantic would take `true` for 1.
             if isinstance(value, bool) and field is not None and field.annotation in (int, float):
                 raise ValueError(f"{name} should be a number, not {value}")
         return table
 
     @classmethod
-    def read(cls, table: Mapping[str, Any], *, where: str) -> Self:
-        """Build the record from a plain table; `where` names the table in error messages."""
+    def modern(cls, table: Table) -> Table:
+        """The table with the keys of this version. A record whose old keys need more than a new name overrides it."""
+        for old, new in cls.renamed.items():
+            if old in table and new not in table:
+                table = replace_key(table, old, new, table[old])
+        return table
+
+    @classmethod
+    def read(cls, table: Mapping[str, Any], *, where: str, notes: list[str] | None = None) -> Self:
+        """Build the record from a plain table; `where` names the table in error messages, and `notes` collects what was
+        read under an old name."""
+        found: list[str] = []
+        token = _notes.set(found)
         try:
             return cls.model_validate(table)
         except ValidationError as error:
             raise WrongUse(f"{where}: {_first_problem(cls, error)}") from None
+        finally:
+            _notes.reset(token)
+            if notes is not None:
+                notes += dict.fromkeys(found)
 
     def table(self) -> Table:
         """The record as plain values, the form that goes to TOML and JSON."""
         return self.model_dump(mode="json", exclude_none=True)
+
+
+def field_help(record: type[BaseModel]) -> dict[str, str]:
+    """The line under each field of a record, read from its source: to have pydantic do so would slow every start."""
+    found: dict[str, str] = {}
+    for kind in reversed([kind for kind in record.__mro__ if issubclass(kind, BaseModel) and kind is not BaseModel]):
+        (body,) = (node.body for node in ast.parse(textwrap.dedent(inspect.getsource(kind))).body[:1])  # type: ignore[attr-defined]
+        for field, after in itertools.pairwise(body):
+            if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr) and isinstance(field.target, ast.Name):
+                found[field.target.id] = str(getattr(after.value, "value", ""))
+    return found
 
 
 def read_toml(path: Path) -> Table:
@@ -54,11 +101,12 @@ def read_toml(path: Path) -> Table:
         raise UserError(f"{path}: {error.strerror}") from None
 
 
-def override(table: Table, settings: Iterable[str]) -> Table:
+def override(table: Table, settings: Iterable[str], record: type[BaseModel] | None = None) -> Table:
     """A copy of the table with every `dotted.key=value` put in.
 
     The value is read as TOML where it can be and as text otherwise. Choosing another `kind` drops
-    the old kind's keys, which mean nothing to the new one.
+    the old kind's keys, which mean nothing to the new one. With the table's `record`, a key replaces the value that
+    the table gives under another name of the same key, old or new.
     """
     result: Table = json.loads(json.dumps(table))
     for setting in settings:
@@ -66,21 +114,33 @@ def override(table: Table, settings: Iterable[str]) -> Table:
         if not equals or not dotted.strip():
             raise WrongUse(f"--set {setting!r}: write it as key=value, such as train.steps=2000")
         *parents, last = dotted.strip().split(".")
-        inner = result
+        inner, records = result, [record] if record else []
         for parent in parents:
             inner = inner.setdefault(parent, {})
+            fields = [found.model_fields[parent] for found in records if parent in found.model_fields]
+            records = [found for field in fields for found in _records_in(field.annotation)]
             if not isinstance(inner, dict):
                 raise WrongUse(f"--set {setting!r}: {parent} is a value, not a table")
         value = _value(text.strip())
         if last == "kind" and inner.get("kind") != value:
             inner.clear()
-        inner[last] = value
+        inner[_name_in(inner, last, records)] = value
     return result
 
 
 def to_toml(table: Table) -> str:
     """The table as TOML text that `read_toml` gives back unchanged."""
     return "\n".join(_lines(table, ())).strip() + "\n"
+
+
+def _name_in(table: Table, key: str, records: Iterable[type[BaseModel]]) -> str:
+    """The name that the table has for a key: the same, an older or a newer one; the key itself if it has none."""
+    for record in records:
+        renamed: Mapping[str, str] = getattr(record, "renamed", {})
+        others = [renamed.get(key, key), *(old for old, new in renamed.items() if new == key)]
+        if key not in table and (found := [name for name in others if name in table]):
+            return found[0]
+    return key
 
 
 def _value(text: str) -> Any:

@@ -1,5 +1,8 @@
 """The two ways a command may fail because of what it was given; everything else is a defect."""
 
+import difflib
+from collections.abc import Iterable
+
 
 class UserError(Exception):
     """What was wrong, with the numbers, and what to do next, in one line. Exit code 1."""
@@ -9,6 +12,12 @@ class UserError(Exception):
     def __init__(self, message: str) -> None:
         # Names out of files may hold line breaks; an error stays one line all the same.
         super().__init__(" ".join(message.splitlines()))
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A hint at the nearest of the known names, to be appended to an error; empty where none is near."""
+    found = difflib.get_close_matches(name, list(names), n=1)
+    return f"; did you mean {found[0]}?" if found else ""
 
 
 class WrongUse(UserError):

@@ -2,7 +2,7 @@
 
 A model folder is data. Loading one runs no code from it, and nothing is believed before it is
 checked: format version, SHA-256 digests, the names and shapes of all tensors. Read without PyTorch; `weights.py` gives
-the weights to a model, and writes the folder of one.
+the weights to a PyTorch model, and writes the folder of one.
 """
 
 import hashlib
@@ -12,14 +12,18 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from safetensors import SafetensorError, deserialize
 
+from saccade.arch.weights import Weights, difference, stored
+from saccade.config import Table
 from saccade.errors import UserError
+from saccade.tokens.marks import Marks
 
-FORMAT = 1
+FORMAT = 2
+"""Format 1 had other key names in config.json, which are still read, and no marks."""
 LARGEST_JSON = 64 * 2**20
 LARGEST_LIST = 64 * 2**20
 WORDS = "words.txt.xz"
@@ -31,7 +35,7 @@ class ModelFolder:
     """The content of a model folder, read and checked."""
 
     path: Path
-    config: dict[str, Any]
+    config: Table
     """Everything config.json says but its own bookkeeping: task, model, search, …"""
     tokenizer: str
     weights: dict[str, np.ndarray]
@@ -39,9 +43,25 @@ class ModelFolder:
     """The words a model keeps to when it writes, if it has such a list."""
 
     @cached_property
-    def finite(self) -> bool:
-        """Whether all weights are numbers."""
-        return all(bool(np.isfinite(weight).all()) for weight in self.weights.values())
+    def marks(self) -> Marks:
+        """The ids that are no text; format 1 left them to the defaults."""
+        return Marks.read(self.table("marks"), where=str(self.path / "config.json"))
+
+    def table(self, key: str) -> Table:
+        """A table of config.json; empty where there is none."""
+        found = self.config.get(key, {})
+        if not isinstance(found, dict):
+            raise UserError(f"{self.path / 'config.json'}: {key} is not a table")
+        return found
+
+    def tensors(self, described: Weights) -> dict[str, np.ndarray]:
+        """The weights of a model that `arch/` describes, names and shapes checked; tied ones under all their names."""
+        found = {name: weight.shape for name, weight in self.weights.items()}
+        if wrong := difference(stored(described), found):
+            raise UserError(f"{self.path}: weights and config.json disagree: {wrong}")
+        if not all(bool(np.isfinite(weight).all()) for weight in self.weights.values()):
+            raise UserError(f"{self.path}: the weights hold NaN or infinite numbers")
+        return {name: self.weights[weight.same_as or name] for name, weight in described.items()}
 
 
 def write_card(path: Path, text: str) -> None:
@@ -64,7 +84,7 @@ def replace_file(file: Path, content: bytes) -> None:
         raise UserError(f"could not write {file}: {error.strerror or error}") from None
 
 
-def read_config(path: Path) -> dict[str, Any]:
+def read_config(path: Path) -> Table:
     """config.json alone, checked as far as it goes."""
     file = path / "config.json"
     if not path.is_dir():
@@ -87,7 +107,7 @@ def read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def digest_of(config: dict[str, Any]) -> str:
+def digest_of(config: Table) -> str:
     """SHA-256 of the config's content, its own digest left out; spacing and order mean nothing."""
     digests = {name: value for name, value in config["sha256"].items() if name != "config.json"}
     return hashlib.sha256(json.dumps(config | {"sha256": digests}, sort_keys=True).encode()).hexdigest()
@@ -146,7 +166,7 @@ def _widen(content: bytes) -> dict[str, np.ndarray]:
     return weights
 
 
-def _array(name: str, tensor: dict[str, Any]) -> np.ndarray:
+def _array(name: str, tensor: Table) -> np.ndarray:
     kind = tensor["dtype"]
     if kind not in _DTYPES:
         raise ValueError(f"{name} is stored as {kind}")

@@ -12,8 +12,13 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from saccade.errors import UserError
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.heads import EncoderModel
+from saccade.arch.weights import Weights
 from saccade.folder import FORMAT, WORDS, ModelFolder, Storage, digest_of, replace_file
+from saccade.models.answering import TorchEncoder, TorchSequence, by_pytorch
+from saccade.models.encdec import build_encoder_decoder
+from saccade.models.encoders import build_encoder_model
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -55,37 +60,16 @@ class _Undrawn(TorchFunctionMode):
         return args[0] if args else (kwargs or {})["tensor"]
 
 
-def filled(folder: ModelFolder, build: Callable[[], Model]) -> Model:
-    """A model with the folder's weights, in the place of which none are drawn first: that would take a quarter of
-    the time to load a small model."""
+def filled(folder: ModelFolder, described: Weights, build: Callable[[], Model]) -> Model:
+    """A PyTorch model with the folder's weights, which are checked before anything is built. None are drawn first: that
+    would take a quarter of the time to load a small model."""
+    tensors = folder.tensors(described)
     with _Undrawn():
         model = build()
-    fill(model, folder)
-    return model
-
-
-def fill(model: nn.Module, folder: ModelFolder) -> None:
-    """Give a model the folder's weights; every name and shape must fit."""
-    expected = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
-    found = {name: weight.shape for name, weight in folder.weights.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        if expected.get(name) != found.get(name):
-            raise UserError(
-                f"{folder.path}: weights and config.json disagree: {name} is {found.get(name, 'missing')}, "
-                f"the config asks {expected.get(name, 'no such tensor')}"
-            )
-    if not folder.finite:
-        raise UserError(f"{folder.path}: the weights hold NaN or infinite numbers")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(torch.from_numpy(folder.weights[name]))
-
-
-def insist_on_room(folder: ModelFolder, asked: int) -> None:
-    """Refuse, before anything is built, a config that asks for more weights than the file has."""
-    held = sum(weight.size for weight in folder.weights.values())
-    if asked > held:
-        raise UserError(f"{folder.path}: config.json asks for at least {asked:,} weights, the file holds {held:,}")
+            parameter.copy_(torch.from_numpy(tensors[name]))
+    return model
 
 
 def _narrow(name: str, weight: Tensor, storage: str) -> dict[str, Tensor]:
@@ -96,3 +80,15 @@ def _narrow(name: str, weight: Tensor, storage: str) -> dict[str, Tensor]:
         return {name: (weight / scale.float()).round().clamp(-127, 127).to(torch.int8), f"{name}.scale": scale}
     dtype = torch.float16 if storage != "float32" else torch.float32
     return {name: weight.to(dtype).contiguous()}
+
+
+def open_sequence(folder: ModelFolder, config: EncoderDecoderConfig, vocabulary: int) -> TorchSequence:
+    """An encoder and a decoder that only PyTorch can run."""
+    model = filled(folder, config.weights(vocabulary), lambda: build_encoder_decoder(config, vocabulary))
+    return TorchSequence(model.eval(), by_pytorch(config))
+
+
+def open_encoder(folder: ModelFolder, config: EncoderModel, vocabulary: int) -> TorchEncoder:
+    """A text encoder with a head that only PyTorch can run."""
+    model = filled(folder, config.weights(vocabulary), lambda: build_encoder_model(config, vocabulary))
+    return TorchEncoder(model.eval(), config, by_pytorch(config))

@@ -12,15 +12,15 @@ from cyclopts import Parameter
 
 from saccade.cli.progress import Bar, progress_bar
 from saccade.cli.reading import EMPTIED, KEPT, Line, Lines, checked, on_one_line, standard_input
-from saccade.cli.start import starting
+from saccade.cli.start import load_model, starting
 from saccade.errors import UserError, WrongUse
-from saccade.tasks.table import TASKS, TaskRow
+from saccade.pipelines.table import TASKS, TaskRow
 
 if TYPE_CHECKING:
-    from saccade.decode.packed import How
-    from saccade.tasks.asked import Answer, Pipeline, Report, Request
-    from saccade.tasks.pronouncer import Pronunciation
-    from saccade.tasks.tagger import Tagged
+    from saccade.pipelines.pipeline import Answer, Pipeline, Report, Request
+    from saccade.pipelines.pronouncer import Pronunciation
+    from saccade.pipelines.tagger import Tagged
+    from saccade.runtime.contract import How
 
 FIRST_CHUNK, LARGEST_CHUNK = 16, 4096
 MOST_ANSWERS = 1000
@@ -29,32 +29,32 @@ MOST_ANSWERS = 1000
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Options:
-    """How to answer, the same for every verb."""
+    """Options that all verbs with a search share."""
 
     beam: int | None = None
-    "Beginnings kept at every step; 1 is greedy. By default the model's own setting."
+    "Beam width; 1 is greedy search. Default: the model's setting."
     alpha: float | None = None
-    "Length penalty; more favours longer texts."
+    "Length penalty; higher values favour longer texts."
     best: int = 1
-    "How many answers per input, each with its score."
+    "Number of answers per input, each with its score."
     prefix: str = ""
-    "What the answer must begin with."
+    "The beginning of the answer."
     temperature: float | None = None
-    "Draw at random: below 1 bolder, above 1 more varied."
+    "Sample at this temperature. Below 1 favours likely tokens, above 1 gives more variety."
     seed: int | None = None
-    "Same seed, same draws."
+    "Random seed for sampling."
     look: Annotated[Path | None, Parameter(show_default=False)] = None
-    "Draw where the model looked: FILE.png or FILE.svg, or in the terminal when no file follows."
+    "Draw the attention weights: into FILE.png or FILE.svg, or in the terminal if no file is given."
     layer: int | None = None
     "Layer to draw, counted from 1."
     head: int | None = None
-    "Head to draw, counted from 1; by default the mean of all heads."
+    "Head to draw, counted from 1. Default: the mean of all heads."
     format: Literal["text", "json"] = "text"
-    "json: one object a line, for machines."
+    "json: one JSON object per line."
     exact: Annotated[bool, Parameter(negative="")] = False
-    "Plain fp32 arithmetic instead of the fastest near-lossless one (see saccade doctor)."
+    "Compute in fp32 instead of the fastest near-lossless format (see saccade doctor)."
     int8: Annotated[bool, Parameter(negative="")] = False
-    "The smallest weights: faster on large models, and now and then another word."
+    "Use 8-bit weights: faster on large models; some words may differ."
 
     @property
     def how(self) -> "How | None":
@@ -63,7 +63,7 @@ class Options:
         return "exact" if self.exact else "int8" if self.int8 else None
 
     def request(self) -> "Request":
-        """Checked here, before anything is loaded."""
+        """Checks the options before anything is loaded."""
         if self.beam is not None and self.beam < 1:
             raise WrongUse(f"--beam must be at least 1, not {self.beam}")
         if not 1 <= self.best <= MOST_ANSWERS:
@@ -74,13 +74,13 @@ class Options:
             )
         if self.best > 1 and self.temperature is not None:
             raise WrongUse("--best goes with beam search; leave out --temperature, or change --seed for other draws")
-        from saccade.tasks.asked import Request
+        from saccade.pipelines.pipeline import Request
 
         return Request(self.beam, self.alpha, self.best, self.prefix, self.temperature, self.seed)
 
 
 class Asking(Protocol):
-    """What all verbs' options say."""
+    """What the options of every verb have."""
 
     @property
     def best(self) -> int: ...
@@ -101,7 +101,7 @@ class Asking(Protocol):
     def how(self) -> "How | None": ...
 
     def request(self) -> "Request":
-        """Checked here, before anything is loaded."""
+        """Checks the options before anything is loaded."""
         ...
 
 
@@ -109,7 +109,7 @@ DEFAULTS = Options()
 
 
 def translate(*texts: str, model: str = TASKS["translation"].model, options: Options = DEFAULTS) -> int:
-    """Translate sentences: each argument is one, or, without arguments, each line of standard input.
+    """Translate sentences: the arguments, or each line of standard input.
 
     For example:
 
@@ -124,13 +124,13 @@ def translate(*texts: str, model: str = TASKS["translation"].model, options: Opt
     texts:
         Sentences to translate.
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     """
     return answer_all(texts, model, options, TASKS["translation"])
 
 
 def run(model: str, /, *texts: str, options: Options = DEFAULTS) -> int:
-    """Give inputs to any model: each argument is one, or, without arguments, each line of standard input.
+    """Run any model: on the arguments, or on each line of standard input.
 
     For example:
 
@@ -140,7 +140,7 @@ def run(model: str, /, *texts: str, options: Options = DEFAULTS) -> int:
     Parameters
     ----------
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     texts:
         Inputs.
     """
@@ -156,7 +156,7 @@ def look(
     head: int | None = None,
     prefix: str = "",
 ) -> int:
-    """Draw where a model looked while it answered.
+    """Draw the attention weights of a model for one input.
 
     For example:
 
@@ -166,17 +166,17 @@ def look(
     Parameters
     ----------
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     text:
         The input.
     output:
-        FILE.png or FILE.svg; without it the picture is drawn in the terminal.
+        FILE.png or FILE.svg. Default: draw in the terminal.
     layer:
         Layer to draw, counted from 1.
     head:
-        Head to draw, counted from 1; by default the mean of all heads.
+        Head to draw, counted from 1. Default: the mean of all heads.
     prefix:
-        What the answer must begin with.
+        The beginning of the answer.
     """
     options = Options(prefix=prefix, look=output or Path("-"), layer=layer, head=head)
     return answer_all((text,), model, options, None)
@@ -198,20 +198,18 @@ def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow
 
     with starting():
         request, how = options.request(), options.how
-        from saccade.tasks.load import load
-
         if row is not None and (found := _row_of(model)) != row:
             raise WrongUse(f"{model} is a model for {found.name}: saccade {found.verb} --model {model}")
-        pipeline = load(model, how)
+    pipeline = load_model(model, how)
     if lines is None:
         return sum(_show(pipeline, given, request, options, keeps=keeps, first=0)) and 1
     from saccade.native.allocator import keep_memory
 
     keep_memory()  # batch after batch asks for the same large blocks
-    # A file is all there: nothing is gained by answering its first lines alone.
+    # A file can be read at once; small first chunks are for input that is typed or piped.
     failed, number, size = 0, 0, lines.size
     chunk = FIRST_CHUNK if size is None else LARGEST_CHUNK
-    # Where the answers can be watched as they come, they are the progress.
+    # On a terminal the answers themselves show the progress.
     with progress_bar("answering", shares=size is not None, quiet=sys.stdout.isatty()) as bar:
         done = 0
         while taken := lines.take(chunk):
@@ -224,7 +222,7 @@ def answer_all(texts: tuple[str, ...], model: str, options: Asking, row: TaskRow
 def _row_of(model: str) -> TaskRow:
     """What a model is for."""
     from saccade.folder import read_config
-    from saccade.tasks.load import model_path, row_named
+    from saccade.pipelines.load import model_path, row_named
 
     return row_named(read_config(model_path(model))["task"])
 
@@ -240,7 +238,7 @@ def _counting(bar: Bar, number: int) -> "Report":
 
 
 def _show(
-    pipeline: "Pipeline",
+    pipeline: "Pipeline[Answer]",
     lines: list[Line],
     request: "Request",
     options: Asking,
@@ -250,9 +248,9 @@ def _show(
     report: "Report | None" = None,
 ) -> Iterator[bool]:
     """Print the answers in order; yields for each text whether it failed."""
-    from saccade.tasks.asked import unreported
+    from saccade.pipelines.pipeline import unreported
 
-    # An empty line needs no model: it comes out empty, so that line n stays the answer to line n.
+    # Empty lines stay empty, so that output line n answers input line n.
     wanted = {n: line.text for n, line in enumerate(lines, first) if line.text and line.text.strip()}
     answers = iter(pipeline.answer(list(wanted.values()), request, numbers=list(wanted), report=report or unreported))
     for number, line in enumerate(lines, first):

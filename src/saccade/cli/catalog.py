@@ -1,4 +1,4 @@
-"""Commands that tell what is here: models, show, data."""
+"""Commands that list models and data: models, show, data."""
 
 import json
 from pathlib import Path
@@ -15,10 +15,10 @@ def models(*, format: Literal["text", "json"] = "text") -> int:
     Parameters
     ----------
     format:
-        json: one object a line, for machines.
+        json: one JSON object per line.
     """
-    from saccade.tasks.load import bundled_models
-    from saccade.tasks.table import TASKS
+    from saccade.pipelines.load import bundled_models
+    from saccade.pipelines.table import TASKS
 
     widest = max(map(len, TASKS))
     for path in bundled_models():
@@ -44,11 +44,11 @@ def show(model: str, /) -> int:
     Parameters
     ----------
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     """
     from saccade.errors import UserError
     from saccade.folder import read_config
-    from saccade.tasks.load import model_path
+    from saccade.pipelines.load import model_path
 
     path = model_path(model)
     read_config(path)
@@ -60,7 +60,7 @@ def show(model: str, /) -> int:
 
 
 def data(*, data: Path | None = None, format: Literal["text", "json"] = "text") -> int:
-    """List the data sets that recipes use: their licence, where to get them, and whether they are here.
+    """List the data sets of the recipes: licence, source, and whether they are on this machine.
 
     For example:
 
@@ -70,9 +70,9 @@ def data(*, data: Path | None = None, format: Literal["text", "json"] = "text") 
     Parameters
     ----------
     data:
-        Folder to look in first; then $SACCADE_DATA, then ./data.
+        Folder to search first; then $SACCADE_DATA, then ./data.
     format:
-        json: one object a line, for machines.
+        json: one JSON object per line.
     """
     from saccade.data.catalog import CATALOG
     from saccade.data.text import data_folders

@@ -31,7 +31,7 @@ def compare(
     pooling: Annotated[bool, Parameter(negative="")] = False,
     quiet: bool = False,
 ) -> int:
-    """Train several recipes for the same time and write one report; or measure what models are made of.
+    """Train several recipes for the same time and write a report, or run an experiment on model parts.
 
     For example:
 
@@ -41,31 +41,31 @@ def compare(
         saccade compare --bottleneck --budget 5m
         saccade compare --pooling
 
-    The same command again goes on where it stopped, and reuses what is trained. A recipe that fails does not
-    lose the others.
+    Run the same command again to continue an interrupted comparison; trained models are reused. If a recipe
+    fails, the others are still trained.
 
     Parameters
     ----------
     recipes:
         Names of recipes, or recipe files (.toml).
     budget:
-        Training time for each: 90s, 10m, 1.5h. Turned into a number of steps before step 1, and recorded.
+        Training time per recipe: 90s, 10m, 1.5h. It is converted to a number of steps before training.
     out:
-        The folder of the report; by default runs/compare, or runs/ and the experiment's name.
+        Folder of the report. Default: runs/compare, or runs/ and the name of the experiment.
     set_:
         Change a key of every recipe: dotted.key=value. May be repeated.
     data:
-        Folder the recipes' data is in; by default $SACCADE_DATA, then ./data.
+        Folder of the data. Default: $SACCADE_DATA, then ./data.
     sentence:
-        The sentence whose attention is drawn; by default the first of the test part.
+        Sentence whose attention is drawn. Default: the first of the test part.
     anatomy:
-        Recurrent, convolutional and self-attention layers over growing lengths: time, memory, gradients.
+        Measure time, memory and gradients of recurrent, convolutional and self-attention layers by length.
     bottleneck:
-        Writing ever longer sequences backwards, through one vector and with attention; the budget is for each.
+        Reverse longer and longer sequences, through one vector and with attention; the budget is for each.
     pooling:
-        Averages with weights: kernel regression, and what a query changes. A picture.
+        Draw attention pooling: kernel regression with and without a query.
     quiet:
-        Say nothing while working.
+        Print no progress.
     """
     asked = [name for name, wanted in zip(EXPERIMENTS, (anatomy, bottleneck, pooling), strict=True) if wanted]
     if len(asked) + bool(recipes) != 1:
@@ -164,12 +164,13 @@ def _plan(
     *,
     quiet: bool,
 ) -> None:
-    """Every recipe's steps, measured once and kept: a comparison that goes on is the same comparison."""
+    """Measure the number of steps of every recipe once, and store it for a resumed comparison."""
     from rich.console import Console
 
     from saccade.config import override, read_toml
+    from saccade.pipelines.table import TASKS
     from saccade.study.compare import Entry, plan
-    from saccade.tasks.load import recipe_path
+    from saccade.tasks.recipes import recipe_path, task_named
 
     console = Console(stderr=True, quiet=quiet, highlight=False)
     tables = {}
@@ -177,22 +178,27 @@ def _plan(
         path = recipe_path(recipe)
         if path.stem in tables:
             raise WrongUse(f"two recipes are called {path.stem}")
-        tables[path.stem] = override(read_toml(path), settings)
+        table = read_toml(path)
+        task = table.get("task")
+        tables[path.stem] = override(table, settings, task_named(str(task)).recipe if task in TASKS else None)
     for name, table in tables.items():
         if name in comparison.entries:
             continue
+        notes: list[str] = []
         try:
             with console.status(f"{name}: measuring its pace …"):
-                entry = plan(name, table, folders, comparison.budget)
+                entry = plan(name, table, folders, comparison.budget, notes)
             console.print(f"{name}: {entry.seconds_per_step:.3f} s a step, so {entry.steps:,} steps", markup=False)
         except UserError as error:
             entry = Entry(name, table, 0, 0.0, failure=str(error))
+        for note in notes:
+            print(f"saccade: {name}: {note}", file=sys.stderr)
         comparison.entries[name] = entry
         comparison.save(out)
 
 
 def _train_apart(entry: "Entry", run: Path, folders: list[Path], *, quiet: bool) -> int:
-    """Train in a process of its own: its memory can be measured, and its death is not ours."""
+    """Train in a separate process, to measure its memory and to survive its crash."""
     import multiprocessing
     import signal
 
@@ -223,7 +229,7 @@ def _train_one(table: dict[str, Any], run: Path, folders: list[Path], quiet: boo
     from saccade.native.allocator import most_memory
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stdout = sys.stderr  # results are the report's to tell
+    sys.stdout = sys.stderr  # stdout is for the report
     failure = ""
     try:
         if (run / "recipe.toml").exists():
@@ -232,6 +238,6 @@ def _train_one(table: dict[str, Any], run: Path, folders: list[Path], quiet: boo
             code = train_by_table(table, folders, run, quiet=quiet)
     except KeyboardInterrupt:
         code = 130
-    except Exception as error:  # whatever it is, the others go on
+    except Exception as error:  # the other recipes are still trained
         code, failure = 1, str(error) if isinstance(error, UserError) else repr(error)
     told.send({"code": code, "failure": failure, "peak": most_memory()})

@@ -12,11 +12,11 @@ from saccade.cli.answer import Options, draw_looks
 from saccade.cli.curve import load_language_model
 from saccade.cli.reading import checked
 from saccade.errors import UserError, WrongUse
-from saccade.tasks.table import TASKS
+from saccade.pipelines.table import TASKS
 
 if TYPE_CHECKING:
-    from saccade.tasks.asked import Request
-    from saccade.tasks.completer import Completer
+    from saccade.pipelines.completer import Completer
+    from saccade.pipelines.pipeline import Request
 
 ROW = TASKS["language"]
 MOST_TOKENS = 100_000
@@ -43,7 +43,7 @@ def complete(
     exact: Annotated[bool, Parameter(negative="")] = False,
     int8: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Go on with a text: each argument is a prompt, or, without arguments, all of standard input is one.
+    """Continue a text: each argument, or all of standard input as one prompt.
 
     For example:
 
@@ -56,41 +56,41 @@ def complete(
     Parameters
     ----------
     prompts:
-        Beginnings to go on with.
+        Texts to continue.
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     max_tokens:
-        The longest completion, in tokens.
+        Largest number of tokens to write.
     temperature:
-        Below 1 bolder towards the likely, above 1 more varied; 0 always takes the likeliest token.
+        Below 1 favours likely tokens, above 1 gives more variety; 0 always takes the most likely token.
     top_k:
-        Draw from so many likeliest tokens only.
+        Sample from this many of the most likely tokens only.
     top_p:
-        Draw from the fewest tokens that hold this share of the probability.
+        Sample from the smallest set of tokens with this total probability.
     repetition:
-        Above 1: what was there before becomes less likely.
+        Repetition penalty. Above 1, tokens that occurred before become less likely.
     stop:
-        A string that ends the completion, and is not part of it. May be repeated.
+        A string that ends the completion and is not printed. May be repeated.
     seed:
-        Same seed, same text; without it every run draws anew.
+        Random seed. The same seed gives the same text. Default: a new seed for every run.
     n:
-        Completions of each prompt.
+        Number of completions per prompt.
     stream:
         Show the text as it is written.
     echo:
         Print the prompt before its completion.
     format:
-        json: one object a line, for machines.
+        json: one JSON object per line.
     look:
-        Draw where the model looked: FILE.png or FILE.svg, or in the terminal when no file follows.
+        Draw the attention weights: into FILE.png or FILE.svg, or in the terminal if no file is given.
     layer:
         Layer to draw, counted from 1.
     head:
-        Head to draw, counted from 1; by default the mean of all heads.
+        Head to draw, counted from 1. Default: the mean of all heads.
     exact:
-        Plain fp32 arithmetic instead of the fastest near-lossless one (see saccade doctor).
+        Compute in fp32 instead of the fastest near-lossless format (see saccade doctor).
     int8:
-        The smallest weights: faster on large models, and now and then another word.
+        Use 8-bit weights: faster on large models; some words may differ.
     """
     _check(max_tokens, temperature, n, stop)
     how = Options(exact=exact, int8=int8).how
@@ -104,7 +104,7 @@ def complete(
         check_suffix(look)
     given = _texts(prompts)
     from saccade.decode.sample import Drawing
-    from saccade.tasks.asked import Request
+    from saccade.pipelines.pipeline import Request
 
     seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     if not 0 <= seed < 2**40:
@@ -118,7 +118,7 @@ def complete(
         stop=tuple(stop),
         max_tokens=max_tokens,
     )
-    Drawing(request.temperature, top_k, top_p, repetition)  # wrong numbers are said before anything is loaded
+    Drawing(request.temperature, top_k, top_p, repetition)  # checks the numbers before anything is loaded
     completer = load_language_model(model, how)[0]
     for prompt in given:
         if notice := completer.slides(prompt, request):
@@ -135,9 +135,9 @@ def score(
     model: str = ROW.model,
     format: Literal["text", "json"] = "text",
 ) -> int:
-    """How likely a language model finds each piece of a text: each argument is one, or all of standard input.
+    """Print the probability of each piece of a text: of each argument, or of all of standard input.
 
-    On a terminal surprising pieces are red and expected ones green; json gives the natural log-probabilities.
+    On a terminal, likely pieces are green and unlikely ones red. json gives natural log-probabilities.
 
     For example:
 
@@ -148,11 +148,11 @@ def score(
     Parameters
     ----------
     texts:
-        What to score.
+        Texts to score.
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     format:
-        json: one object a line, for machines.
+        json: one JSON object per line.
     """
     given = _texts(texts)
     if any(not text for text in given):
@@ -212,7 +212,7 @@ def _stream(completer: "Completer", prompt: str, request: "Request", number: int
         for piece in completer.stream(prompt, request, number):
             print(piece, end="", flush=True)
     finally:
-        # Whatever stops it, the line it stands on is ended.
+        # End the line, also after an interruption.
         print("" if last else "\n", flush=True)
 
 
@@ -226,7 +226,7 @@ def _all(
     format: str,
     look: tuple[Path | None, int | None, int | None],
 ) -> int:
-    """Every completion of every prompt; a prompt's k-th draws the same whatever others there are."""
+    """Every completion of every prompt; the k-th completion of a prompt does not depend on the others."""
     asked = [prompt for prompt in prompts for _ in range(n)]
     numbers = [place + (copy << 20) for place in range(len(prompts)) for copy in range(n)]
     failed = False
@@ -247,7 +247,7 @@ def _all(
 
 
 def _colour(pieces: list[str], logprobs: list[float | None]) -> None:
-    """Green for what the model expected, through yellow, to red for what it did not."""
+    """Green for likely pieces, through yellow, to red for unlikely ones."""
     from rich.console import Console
     from rich.text import Text
 

@@ -1,4 +1,4 @@
-"""Accuracy against the number of examples: measured, printed as a table or for machines, drawn."""
+"""Accuracy against the number of examples: measured, printed as a table or JSON, and drawn."""
 
 import json
 import sys
@@ -12,25 +12,25 @@ from saccade.errors import WrongUse
 
 if TYPE_CHECKING:
     from saccade.data.text import Pair
-    from saccade.decode.packed import How
     from saccade.evaluate.curve import Point
     from saccade.folder import ModelFolder
-    from saccade.tasks.completer import Completer
-    from saccade.tasks.program import Program
+    from saccade.pipelines.completer import Completer
+    from saccade.pipelines.program import Program
+    from saccade.runtime.contract import How
 
 COUNTS = (0, 1, 2, 4, 8)
-"""Examples in a prompt when nobody says how many."""
+"""Default numbers of examples in a prompt."""
 PICTURES = (".png", ".svg")
 
 
 def load_language_model(model: str, how: "How | None") -> "tuple[Completer, ModelFolder]":
     with starting():
         from saccade.folder import read_folder
-        from saccade.tasks.completer import Completer
-        from saccade.tasks.load import model_path, task_named
+        from saccade.pipelines.completer import Completer
+        from saccade.pipelines.load import model_path, open_folder
 
         folder = read_folder(model_path(model))
-        pipeline = task_named(folder.config["task"]).load(folder, how)
+        pipeline = open_folder(folder, how)
     if not isinstance(pipeline, Completer):
         raise WrongUse(f"{model} is no language model: saccade models tells what each is for")
     return pipeline, folder
@@ -44,7 +44,7 @@ def measure(
     output: Path | None,
     format: str,
 ) -> int:
-    """A program's own examples on its own tests."""
+    """Accuracy of a program on its test queries."""
     with progress_bar("testing") as bar:
         points = program.test(examples, tests, counts, bar)
     if format == "json":
@@ -69,7 +69,7 @@ def measure_families(
     output: Path | None,
     format: str,
 ) -> int:
-    """The families of tasks of the recipe `prompts`, on what was held out."""
+    """Accuracy on held-out questions of the families of the recipe `prompts`."""
     from saccade.data.prompts import read_words
     from saccade.data.text import data_folders
     from saccade.tasks.prompting import LOOKUP, MEAN, PromptsConfig, family_curves
@@ -103,7 +103,7 @@ def _cell(point: "Point") -> str:
 
 
 def _tell_fewer(curves: "Mapping[str, Sequence[Point]]", *, mean: str | None = None) -> None:
-    """Where prompts had fewer examples than the table says."""
+    """Report prompts with fewer examples than the table says."""
     sys.stdout.flush()
     for name, points in curves.items():
         for point in points:

@@ -1,63 +1,97 @@
-"""The command that says what this machine can do."""
+"""The command that says what this machine can do, and how a model runs on it."""
 
 import json
 import sys
-from typing import Literal
+from typing import Any, Literal
+
+INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 
 
-def doctor(*, format: Literal["text", "json"] = "text") -> int:
-    """Show what Saccade found on this machine, and which arithmetic it therefore uses.
+def doctor(model: str | None = None, /, *, format: Literal["text", "json"] = "text") -> int:
+    """Show what Saccade found on this machine; with a model, also what runs it and why.
 
-    Measures a linear layer packed in each of the ways there are, and remembers the outcome: the fastest
-    near-lossless one is what commands use unless told --exact or --int8.
+    Commands use the C kernels (int16, near lossless) for models whose parts these know, and plain float32 for others.
+    --exact always asks for plain float32, --int8 for the smallest weights.
 
     For example:
 
         saccade doctor
+        saccade doctor en-es
         saccade doctor --format json
 
     Parameters
     ----------
+    model:
+        A bundled model's name, or a model folder.
     format:
-        json: one object, for machines.
+        json: one JSON object.
     """
-    import platform
-
-    import torch
-
-    from saccade import __version__, native
-    from saccade.decode.measure import measure, memory_path
-    from saccade.decode.timing import INPUTS, OUTPUTS, ROWS
-    from saccade.train.precision import has_fast_bfloat16
-
-    measurement = measure()
-    training = "bfloat16" if has_fast_bfloat16() else "float32"
-    kernels = native.why_not() or "compiled for this machine"
+    record = _machine() | ({} if model is None else {"model": _model(model)})
     if format == "json":
-        record = {
-            "saccade": __version__,
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "instructions": torch.backends.cpu.get_cpu_capability(),
-            "threads": torch.get_num_threads(),
-            "kernels": kernels,
-            "training": training,
-            "layer": [INPUTS, OUTPUTS],
-            "rows": ROWS,
-            "microseconds": measurement.microseconds,
-            "packing": measurement.fastest,
-        }
-        print(json.dumps(record))
+        print(json.dumps(record, ensure_ascii=False))
         return 0
-    print(f"saccade {__version__}, Python {platform.python_version()}, torch {torch.__version__}")
-    print(f"processor   {torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} threads")
-    print(f"C kernels   {kernels}")
-    print(f"training    matrix products in {training}")
-    print(f"\nmicroseconds of a linear layer {INPUTS} -> {OUTPUTS} on one thread, by packing and number of rows")
-    print("          " + "".join(f"{rows:>9,}" for rows in ROWS))
-    for how, times in measurement.microseconds.items():
-        mark = "  <- used by default" if how == measurement.fastest else ""
-        print(f"  {how:8}" + "".join(f"{time:>9.0f}" for time in times) + mark)
-    print(f"\nremembered in {memory_path()}; measured again by this command")
+    print(f"saccade {record['saccade']}, Python {record['python']}, NumPy {record['numpy']}")
+    print(f"processor   {', '.join(record['instructions']) or 'no AVX2'}; {record['threads']} threads")
+    print(f"C kernels   {record['kernels']}")
+    print(f"PyTorch     {record['torch'] or 'not installed: only training needs it'}")
+    inputs, outputs = record["layer"]
+    print(f"\nmicroseconds of a linear layer {inputs} -> {outputs}, by number of rows")
+    print("          " + "".join(f"{rows:>9,}" for rows in record["rows"]))
+    for how, times in record["microseconds"].items():
+        print(f"  {how:8}" + "".join(f"{time:>9.0f}" for time in times))
+    for name, value in record.get("model", {}).items():
+        print(f"\nmodel       {value}" if name == "name" else f"{name:<11} {value}")
     sys.stdout.flush()
     return 0
+
+
+def _machine() -> dict[str, Any]:
+    import os
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+    from pathlib import Path
+
+    import numpy
+
+    from saccade import __version__, native
+    from saccade.runtime.measure import INPUTS, OUTPUTS, ROWS, time_packings
+
+    try:
+        flags = (
+            Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("flags", 1)[-1].splitlines()[0]
+        )
+    except OSError:
+        flags = ""
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:
+        torch = None
+    return {
+        "saccade": __version__,
+        "python": platform.python_version(),
+        "numpy": numpy.__version__,
+        "torch": torch,
+        "instructions": [name for name in INSTRUCTIONS if name in flags.split()],
+        "threads": native.threads() if native.kernels() else os.cpu_count(),
+        "kernels": native.why_not() or "compiled for this machine",
+        "layer": [INPUTS, OUTPUTS],
+        "rows": ROWS,
+        "microseconds": time_packings(),
+    }
+
+
+def _model(name: str) -> dict[str, str]:
+    """What runs a model, for whom, and why."""
+    from saccade.folder import read_folder
+    from saccade.pipelines.load import model_path, open_folder
+
+    folder = read_folder(model_path(name))
+    choice = open_folder(folder).choice
+    kind = folder.config["model"].get("kind", "encoder-decoder")
+    watched = "PyTorch" if choice.engine == "PyTorch" else "plain float32"
+    return {
+        "name": f"{name}: {folder.config['task']}, {kind}, format {folder.config['format']}",
+        "answers": f"{choice.engine}, {choice.how}: {choice.why}",
+        "exact": watched,
+        "looking": watched,
+    }

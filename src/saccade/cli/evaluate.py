@@ -23,7 +23,7 @@ def evaluate(
     int8: Annotated[bool, Parameter(negative="")] = False,
     format: Literal["text", "json"] = "text",
 ) -> int:
-    """Score a model on held-out files: by default the test part that its recipe names.
+    """Score a model on files. Default: the test part of its recipe.
 
     For example:
 
@@ -34,33 +34,34 @@ def evaluate(
     Parameters
     ----------
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     files:
         For translation: a TSV of source and target, or two aligned files; for a language model: texts.
     data:
-        Folder the recipe's data is in; by default $SACCADE_DATA, then ./data.
+        Folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
     beam:
-        Beginnings kept at every step; by default the model's own setting.
+        Beam width. Default: the model's setting.
     alpha:
-        Length penalty.
+        Length penalty; higher values favour longer texts.
     lowercase:
-        Score without regard to case; by default as in the recipe.
+        Ignore case. Default: as in the recipe.
     exact:
-        Plain fp32 arithmetic instead of the fastest near-lossless one (see saccade doctor).
+        Compute in fp32 instead of the fastest near-lossless format (see saccade doctor).
     int8:
-        The smallest weights: faster on large models, and now and then another word.
+        Use 8-bit weights: faster on large models; some words may differ.
     format:
-        json: one object a line, for machines.
+        json: one JSON object per line.
     """
     options = Options(beam=beam, alpha=alpha, exact=exact, int8=int8)
     request, how = options.request(), options.how
     from saccade.data.text import data_folders
     from saccade.folder import read_folder
-    from saccade.tasks.load import model_path, task_named
+    from saccade.pipelines.load import model_path, open_folder
+    from saccade.tasks.recipes import task_named
 
     folder = read_folder(model_path(model))
     task = task_named(folder.config["task"])
-    pipeline = task.load(folder, how)
+    pipeline = open_folder(folder, how)
     with progress_bar(f"scoring {folder.path.name}") as report:
         scores = task.evaluate(pipeline, folder, files, data_folders(data), request, lowercase=lowercase, report=report)
     for score in scores:

@@ -16,7 +16,7 @@ def import_(
     name: str | None = None,
     storage: Literal["float32", "float16", "int8"] = "float16",
 ) -> int:
-    """Make a model folder of a llama2.c model (version 0), such as stories15M.
+    """Convert a llama2.c model (version 0), such as stories15M, into a model folder.
 
     For example:
 
@@ -29,13 +29,13 @@ def import_(
     file:
         The llama2.c model; its tokenizer may follow it in the same file.
     out:
-        The model folder to make.
+        The new model folder.
     tokenizer:
-        The model's tokenizer.bin, where it is a file of its own.
+        The model's tokenizer.bin, if it is a separate file.
     name:
-        The model's name on its card; by default the folder's.
+        Name for the model card. Default: the name of the folder.
     storage:
-        How the weights are stored: exactly, in half the room, or in a quarter.
+        Number format of the stored weights: 4, 2 or 1 byte each.
     """
     from saccade.interop.llama2c_folder import import_llama2c
 

@@ -33,8 +33,8 @@ For example:
     saccade train translation my.en my.es --out my-model
     saccade models
 
-Every command: `--help` with examples, `--format json` where there is output for machines, `--debug` for
-the whole traceback of an error. Results go to stdout, progress to stderr.
+Every command has `--help` with examples and `--debug`, which prints the traceback of an error. Most have
+`--format json`. Results go to stdout, progress to stderr.
 """
 
 app = App(
@@ -66,6 +66,10 @@ for command in (
     app.command(command)
 
 
+TRAINING = ("torch", "sacrebleu", "sklearn", "matplotlib")
+"""What only the extra `train` brings."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point of the `saccade` command."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -86,9 +90,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         code = _complain("stopped", 130)
     except BrokenPipeError:
-        # The reader of our output has gone (as `head` does): nothing more to say to anyone.
+        # The reader of the output has closed the pipe, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 1
+    except ModuleNotFoundError as error:
+        if debug:
+            traceback.print_exc()
+        code = _complain(_missing(error, words[0]), 1)
     except Exception as error:
         if debug:
             traceback.print_exc()
@@ -105,6 +113,16 @@ def _with_terminal_look(words: list[str]) -> list[str]:
         alone = word == "--look" and not re.search(r"^\S*\.\w{2,5}$", following)
         result.append("--look=-" if alone else word)
     return result
+
+
+def _missing(error: ModuleNotFoundError, command: str) -> str:
+    """What to install for a command that a small install does not bring."""
+    name = (error.name or "").partition(".")[0]
+    if name not in TRAINING:
+        return f"{error!r}; --debug shows where"
+    return (
+        f"saccade {command} needs {name}, which is not installed: pip install 'saccade[train]', in a clone '.[train]'"
+    )
 
 
 def _told(error: OSError) -> str:

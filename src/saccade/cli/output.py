@@ -1,4 +1,4 @@
-"""Where commands write."""
+"""Output folders of commands."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from saccade.errors import UserError
 
 
 def make_folder(path: Path) -> None:
-    """With the folders above it; one that is there already is as good."""
+    """Make the folder and its parents; it may exist."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,17 +1,17 @@
-"""A progress bar with the time left, on stderr, for what takes more than a moment."""
+"""A progress bar with the remaining time, on stderr."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Bar = Callable[[int, int | None], None]
-"""Told what is done, and of how much, if that is known."""
+"""Called with the amount done and the total, None if unknown."""
 
 
 @contextmanager
 def progress_bar(doing: str, *, shares: bool = False, quiet: bool = False) -> Iterator[Bar]:
-    """Yields a report to be called with what is done and of how much; the bar goes when it is over.
+    """Yields a function to report the amount done and the total. The bar disappears at the end.
 
-    `shares`: show the percentage instead of two numbers that mean nothing to people.
+    `shares`: show a percentage instead of two numbers.
     """
     from rich import progress
     from rich.console import Console

@@ -13,12 +13,12 @@ from saccade.cli.curve import COUNTS, PICTURES, load_language_model, measure, me
 from saccade.cli.progress import progress_bar
 from saccade.cli.reading import Lines, checked, on_one_line, standard_input
 from saccade.errors import UserError, WrongUse
-from saccade.tasks.table import TASKS
+from saccade.pipelines.table import TASKS
 
 if TYPE_CHECKING:
     from saccade.data.text import Pair
-    from saccade.tasks.program import Answered, Program
-    from saccade.tasks.template import PromptTemplate
+    from saccade.pipelines.program import Answered, Program
+    from saccade.pipelines.template import PromptTemplate
 
 ROW = TASKS["language"]
 MOST_TOKENS = 10_000
@@ -45,10 +45,10 @@ def prompt(
     int8: Annotated[bool, Parameter(negative="")] = False,
     format: Literal["text", "json"] = "text",
 ) -> int:
-    """Program a language model by examples: they, then a query, are its prompt; what it writes next is the answer.
+    """Program a language model by examples: the prompt is the examples and a query, the output is the answer.
 
-    Each --input is a query, or, without any, each line of standard input. With --test the examples are measured:
-    how often the answer is right, against the number of examples shown.
+    Each --input is a query; without --input, each line of standard input. --test measures the accuracy for several
+    numbers of examples.
 
     For example:
 
@@ -64,36 +64,36 @@ def prompt(
         A file TEMPLATE.toml with any of instruction, input, output, between, after, stop, examples; or the name of a
         template that comes with Saccade: poor-english. By default "Input: …", "Output: …", a line each.
     examples:
-        A TSV: input, tab, output, a line each.
+        A TSV file; each line has an input, a tab and an output.
     input:
         Queries.
     k:
-        Show the first so many examples only; several numbers for --test and --families, by default 0 1 2 4 8.
+        Number of examples to show. --test and --families take several. Default there: 0 1 2 4 8.
     test:
-        A TSV of queries and their right answers: print the accuracy for each k. Examples are drawn by the seed, for
-        each query others, and never the query itself.
+        A TSV of queries and right answers: print the accuracy for each k. Each query has its own random examples,
+        drawn by the seed, never the query itself.
     families:
         Measure the model on held-out questions of the families of tasks that the recipe `prompts` trains.
     output:
         FILE.png or FILE.svg for the curve of --test or --families.
     model:
-        A bundled model's name, or a model folder; any language model.
+        Name of a bundled language model, or a model folder.
     show:
-        Print the prompt instead of an answer; no model is needed.
+        Print the prompt instead of an answer. Needs no model.
     temperature:
-        0 takes the likeliest answer; above, answers are drawn.
+        0 takes the most likely answer; above 0, answers are sampled.
     seed:
-        Same seed, same examples drawn, same answers.
+        Random seed of the examples and the answers.
     max_tokens:
-        The longest answer, in tokens; by default what the query or an example's output has, and some more.
+        Largest number of tokens of an answer. Default: a little more than the query or the outputs of the examples.
     data:
-        For --families: the folder the words are in; by default $SACCADE_DATA, then ./data.
+        For --families: the folder of the word lists. Default: $SACCADE_DATA, then ./data.
     exact:
-        Plain fp32 arithmetic instead of the fastest near-lossless one (see saccade doctor).
+        Compute in fp32 instead of the fastest near-lossless format (see saccade doctor).
     int8:
-        The smallest weights: faster on large models, and now and then another word.
+        Use 8-bit weights: faster on large models; some words may differ.
     format:
-        json: one object a line, for machines.
+        json: one JSON object per line.
     """
     how = Options(exact=exact, int8=int8).how
     _check_numbers(k, temperature, seed, max_tokens)
@@ -104,7 +104,7 @@ def prompt(
         return measure_families(*load_language_model(model, how), k or COUNTS, data, output, format)
 
     from saccade.data.text import read_pairs
-    from saccade.tasks.template import PromptTemplate, read_template
+    from saccade.pipelines.template import PromptTemplate, read_template
 
     chosen = read_template(template) if template else PromptTemplate()
     pairs: Sequence[Pair] = read_pairs([examples]) if examples else chosen.examples
@@ -112,7 +112,7 @@ def prompt(
         raise WrongUse("nothing says what is to be done: give --examples PAIRS.tsv, or a template with an instruction")
 
     def program() -> "Program":
-        from saccade.tasks.program import Program
+        from saccade.pipelines.program import Program
 
         completer, _ = load_language_model(model, how)
         return Program(completer, chosen, temperature=temperature or None, seed=seed, longest=max_tokens)
@@ -162,7 +162,7 @@ def _check_use(
 
 def _counts(k: list[int], pairs: "Sequence[Pair]", tests: "Sequence[Pair]") -> list[int]:
     """The numbers of examples to measure: those asked for, or the usual ones as far as there are examples."""
-    from saccade.tasks.template import most_examples
+    from saccade.pipelines.template import most_examples
 
     most = most_examples(pairs, tests)
     if k:
@@ -212,7 +212,7 @@ def _answer(program: "Program", examples: "Sequence[Pair]", given: list[str], fo
     failed, number = False, 0
     with progress_bar("answering", quiet=sys.stdout.isatty()) as bar:
         for queries in _queries(given):
-            # A line that was refused comes out empty, as an empty one does: line n stays the answer to line n.
+            # A refused line gives an empty line, so that output line n answers input line n.
             texts = [query or "" for query in queries]
 
             def report(done: int, _: int, before: int = number) -> None:
@@ -224,10 +224,10 @@ def _answer(program: "Program", examples: "Sequence[Pair]", given: list[str], fo
                 if isinstance(answer, UserError):
                     print(f"saccade: query {place}: {answer}; its output is empty", file=sys.stderr)
                 if answer is None or isinstance(answer, UserError):
-                    record = {"input": query, "text": ""}
+                    record: dict[str, object] = {"input": query, "text": ""}
                 else:
                     record = answer.record()
-                print(json.dumps(record, ensure_ascii=False) if format == "json" else on_one_line(record["text"]))
+                print(json.dumps(record, ensure_ascii=False) if format == "json" else on_one_line(str(record["text"])))
             failed = failed or None in queries or any(isinstance(answer, UserError) for answer in answers)
             number += len(queries)
             sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Input lines as they come: read ahead in a thread, so that what is wrong with one is said at once."""
+"""Input lines, read ahead in a thread, so that errors are reported at once."""
 
 import os
 import queue
@@ -16,15 +16,15 @@ AHEAD = 8192
 
 BYTE_ORDER_MARK = "\ufeff"
 EMPTIED, KEPT = "its output is empty", "it is left as it is"
-"""What becomes of a line that cannot be answered."""
+"""What happens to a line that cannot be answered."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line as it was read; bytes that are no UTF-8 are escaped, as Python does it ("surrogateescape")."""
+    """A line as it was read; bytes that are not UTF-8 are escaped by Python's "surrogateescape"."""
 
     text: str | None
-    """None if it cannot be used: `before` is then all of it, and the reason was said when it was read."""
+    """None if it cannot be used: `before` then holds all of it, and the reason was printed."""
     before: str = ""
     """A byte order mark."""
     after: str = "\n"
@@ -106,12 +106,12 @@ def checked(texts: Iterable[str], longest: int) -> Iterator[str]:
 
 
 def on_one_line(text: str) -> str:
-    """A line break that the model wrote would make line n the answer to another line."""
+    """Replaces line breaks, so that output line n answers input line n."""
     return text.replace("\r", " ").replace("\n", " ")
 
 
 def standard_input() -> BinaryIO:
-    """Standard input by a reader of its own: the interpreter cannot close the shared one while a thread waits in it."""
+    """A separate reader of standard input: Python cannot close the shared one while a thread waits in it."""
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
     except OSError:  # not a real file

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from saccade.cli.answer import answer_all
 from saccade.cli.understand import PlainOptions, ReadingOptions
-from saccade.tasks.table import TASKS
+from saccade.pipelines.table import TASKS
 
 
 @Parameter(name="*")
@@ -16,14 +16,14 @@ class CorrectingOptions(PlainOptions):
     """How to correct."""
 
     best: Annotated[int, Parameter(name="--suggest")] = 1
-    "How many ways to correct each text, with their scores."
+    "Number of corrections per text, each with its score."
 
 
 DEFAULTS = CorrectingOptions()
 
 
 def correct(*texts: str, model: str = TASKS["correction"].model, options: CorrectingOptions = DEFAULTS) -> int:
-    """Mend misspellings: each argument is a text, or, without arguments, each line of standard input.
+    """Correct misspellings: in the arguments, or in each line of standard input.
 
     Case, punctuation, numbers, names, addresses and code stay as they are.
 
@@ -39,7 +39,7 @@ def correct(*texts: str, model: str = TASKS["correction"].model, options: Correc
     texts:
         Texts to correct.
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     """
     return answer_all(texts, model, options, TASKS["correction"])
 
@@ -50,7 +50,7 @@ class PronouncingOptions(ReadingOptions):
     """How to pronounce."""
 
     format: Literal["text", "json", "ipa"] = "text"
-    "json: one object a line, for machines; ipa: as --ipa."
+    "json: one JSON object per line; ipa: as --ipa."
 
 
 PRONOUNCING = PronouncingOptions()
@@ -62,8 +62,7 @@ def pronounce(
     ipa: Annotated[bool, Parameter(negative="")] = False,
     options: PronouncingOptions = PRONOUNCING,
 ) -> int:
-    """Say how words are pronounced: each argument is a word or a text, or, without arguments, each line of standard
-    input.
+    """Print the pronunciation of words or texts: of the arguments, or of each line of standard input.
 
     For example:
 
@@ -77,8 +76,8 @@ def pronounce(
     texts:
         Words or texts.
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     ipa:
-        The international phonetic alphabet instead of ARPAbet.
+        Print the International Phonetic Alphabet instead of ARPAbet.
     """
     return answer_all(texts, model, replace(options, format="ipa") if ipa else options, TASKS["pronunciation"])

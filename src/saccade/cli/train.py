@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from saccade.cli.output import make_folder
 from saccade.cli.progress import progress_bar
 from saccade.errors import UserError, WrongUse
-from saccade.tasks.table import TASKS
+from saccade.pipelines.table import TASKS
 
 if TYPE_CHECKING:
     from saccade.config import Table
@@ -29,7 +29,7 @@ def train(
     data: Path | None = None,
     quiet: bool = False,
 ) -> int:
-    """Train a model by a recipe, or from your own files with no recipe at all.
+    """Train a model by a recipe, or from your own files without a recipe.
 
     For example:
 
@@ -39,26 +39,26 @@ def train(
         saccade train en-es --set train.steps=500 --set model.encoder.layers=2 --out runs/small
         saccade train my-recipe.toml
 
-    Ctrl-C saves; `saccade resume DIR` goes on exactly there.
+    Ctrl-C saves and stops; `saccade resume DIR` continues from there.
 
     Parameters
     ----------
     recipe:
-        A recipe's name, a recipe file (.toml), or a task (translation) followed by your files.
+        Name of a recipe, a recipe file (.toml), or a task (such as translation) followed by your files.
     files:
-        For a task: a TSV of source and target, or two files whose lines translate each other.
+        For a task: its files. For translation, a TSV of source and target, or two aligned files.
     out:
-        The folder to make; by default runs/NAME. It becomes a model folder.
+        Output folder, which becomes the model folder. Default: runs/NAME.
     set_:
         Change a key of the recipe: dotted.key=value. May be repeated.
     data:
-        Folder the recipe's data is in; by default $SACCADE_DATA, then ./data.
+        Folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
     quiet:
-        Say nothing while training.
+        Print no progress.
     """
     from saccade.config import override, read_toml
     from saccade.data.text import data_folders
-    from saccade.tasks.load import recipe_path, task_named
+    from saccade.tasks.recipes import recipe_path, task_named
 
     folders = data_folders(data)
     if recipe in TASKS:
@@ -79,16 +79,21 @@ def train(
         out = out or Path("runs") / path.stem
         task.recipe.read(table, where=str(path))
         _make(out)
+    notes: list[str] = []
     with _cleared_on_failure(out):
-        settled = task.recipe.read(override(table, set_), where="recipe")
+        settled = task.recipe.read(override(table, set_, task.recipe), where="recipe", notes=notes)
+        for note in notes:
+            print(f"saccade: {recipe}: {note}", file=sys.stderr)
         for line in told:
             print(line, file=sys.stderr)
         return _run(task, settled, folders, out, quiet=quiet, again=False)
 
 
 def train_by_table(table: "Table", folders: list[Path], out: Path, *, quiet: bool) -> int:
+    """Train by the table of a recipe."""
+    from saccade.tasks.recipes import task_named
+
     """Train by a recipe that is read already."""
-    from saccade.tasks.load import task_named
 
     task = task_named(str(table.get("task", "missing")))
     recipe = task.recipe.read(table, where="recipe")
@@ -98,7 +103,7 @@ def train_by_table(table: "Table", folders: list[Path], out: Path, *, quiet: boo
 
 
 def resume(run: Path, /, *, data: Path | None = None, quiet: bool = False) -> int:
-    """Go on with a training that was interrupted, exactly where its last checkpoint is.
+    """Continue an interrupted training from its last checkpoint.
 
     For example:
 
@@ -107,19 +112,19 @@ def resume(run: Path, /, *, data: Path | None = None, quiet: bool = False) -> in
     Parameters
     ----------
     run:
-        The folder `saccade train` made.
+        Folder of the training, made by `saccade train`.
     data:
-        Folder of the data, if it has moved.
+        Folder of the data, if it was moved.
     quiet:
-        Say nothing while training.
+        Print no progress.
     """
     return go_on(run, [data] if data else [], quiet=quiet)
 
 
 def go_on(run: Path, folders: list[Path], *, quiet: bool) -> int:
-    """Go on with the training in a folder; its data is looked for in `folders`, then where it was."""
+    """Continue the training in a folder; its data is searched in `folders`, then in its former place."""
     from saccade.config import read_toml
-    from saccade.tasks.load import task_named
+    from saccade.tasks.recipes import task_named
 
     if not (run / "recipe.toml").is_file():
         raise WrongUse(f"{run}: no training to resume there: it has no recipe.toml")
@@ -143,7 +148,7 @@ def _run(task: "Task", recipe: "Recipe", folders: list[Path], out: Path, *, quie
     for line in told:
         console.print(line, soft_wrap=True, markup=False)
     if not again:
-        # recipe.toml makes a folder resumable, so it comes when everything before step 1 is done.
+        # recipe.toml makes a folder resumable, so it is written last, just before step 1.
         (out / "run.json").write_text(json.dumps({"data": [str(folder.resolve()) for folder in folders]}) + "\n")
         aside = out / ".writing-recipe.toml"
         aside.write_text(to_toml(recipe.table()), encoding="utf-8")
@@ -171,7 +176,7 @@ def _make(out: Path) -> None:
 
 @contextmanager
 def _cleared_on_failure(out: Path) -> Iterator[None]:
-    """A training that never began leaves nothing behind that would stand in the way of the next try."""
+    """If the training fails before step 1, remove its files, so that the command can be repeated."""
     try:
         yield
     except BaseException as error:

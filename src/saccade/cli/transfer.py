@@ -1,4 +1,4 @@
-"""The command that shows what training before is worth."""
+"""The command that measures what pre-training is worth."""
 
 import sys
 from pathlib import Path
@@ -21,8 +21,9 @@ def transfer(
     set_: Annotated[list[str], Parameter(name="--set", negative="")] = [],  # noqa: B006
     data: Path | None = None,
 ) -> int:
-    """Train on few labelled examples and on many, from scratch and from a model that was trained before; a table and a
-    picture of the scores.
+    """Compare training from scratch with fine-tuning, for several numbers of labelled examples.
+
+    Writes a table and a picture of the scores.
 
     For example:
 
@@ -30,36 +31,38 @@ def transfer(
         saccade transfer tagger-scratch --init bert-mini --init runs/roberta-mini --seeds 5 -o runs/transfer
         saccade transfer my-recipe.toml --examples 50 --examples 200
 
-    The same command again goes on where it stopped.
+    Run the same command again to continue an interrupted study.
 
     Parameters
     ----------
     recipe:
-        A recipe for classification or tagging, without `init`; or its name.
+        Name or file of a recipe for classification or tagging, without `init`.
     init:
-        A model to start from. May be repeated; from scratch is always tried too.
+        Model to start from. May be repeated. Training from scratch is always included.
     examples:
-        How many labelled examples are trained on: a number, or all. May be repeated.
+        Number of labelled examples, or all. May be repeated.
     seeds:
-        How often each is tried, with other examples and other random numbers.
+        Number of runs of each, with different examples and random numbers.
     out:
-        The folder of the report; by default runs/transfer.
+        Folder of the report. Default: runs/transfer.
     set_:
         Change a key of the recipe: dotted.key=value. May be repeated.
     data:
-        Folder the recipe's data is in; by default $SACCADE_DATA, then ./data.
+        Folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
     """
     if seeds < 1:
         raise WrongUse(f"--seeds must be at least 1, not {seeds}")
     counts = [_count(text) for text in examples]
     from saccade.config import override, read_toml
     from saccade.data.text import data_folders
+    from saccade.pipelines.load import model_path
     from saccade.study.transfer import study_transfer
-    from saccade.tasks.load import model_path, recipe_path
+    from saccade.tasks.recipes import recipe_path, task_named
 
     for model in init:
         model_path(model)
-    table = override(read_toml(recipe_path(recipe)), set_)
+    table = read_toml(recipe_path(recipe))
+    table = override(table, set_, task_named(str(table.get("task", "missing"))).recipe)
     if table.get("init"):
         raise WrongUse(f"{recipe} starts from {table['init']} already; give a recipe from scratch")
     out = out or Path("runs") / "transfer"

@@ -1,4 +1,4 @@
-"""Commands that ask what an encoder understood: fill, classify, tag."""
+"""Commands for encoders: fill, classify, tag."""
 
 import sys
 from dataclasses import dataclass
@@ -10,28 +10,28 @@ from cyclopts import Parameter
 from saccade.cli.answer import MOST_ANSWERS, answer_all
 from saccade.cli.progress import progress_bar
 from saccade.errors import WrongUse
-from saccade.tasks.table import TASKS
+from saccade.pipelines.table import TASKS
 
 if TYPE_CHECKING:
-    from saccade.decode.packed import How
-    from saccade.tasks.asked import Request
+    from saccade.pipelines.pipeline import Request
+    from saccade.runtime.contract import How
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How to answer, the same for every verb that only reads."""
+    """Options that all verbs with an encoder share."""
 
     best: int = 1
-    "How many answers per input, each with its probability."
+    "Number of answers per input, each with its probability."
     look: Annotated[Path | None, Parameter(show_default=False)] = None
-    "Draw where the model looked: FILE.png or FILE.svg, or in the terminal when no file follows."
+    "Draw the attention weights: into FILE.png or FILE.svg, or in the terminal if no file is given."
     layer: int | None = None
     "Layer to draw, counted from 1."
     head: int | None = None
-    "Head to draw, counted from 1; by default the mean of all heads."
+    "Head to draw, counted from 1. Default: the mean of all heads."
     format: str = "text"
-    "How answers are written."
+    "Output format."
 
     @property
     def how(self) -> "How | None":
@@ -41,7 +41,7 @@ class ReadingOptions:
         """Checked here, before anything is loaded."""
         if not 1 <= self.best <= MOST_ANSWERS:
             raise WrongUse(f"--best must be between 1 and {MOST_ANSWERS}, not {self.best}")
-        from saccade.tasks.asked import Request
+        from saccade.pipelines.pipeline import Request
 
         return Request(best=self.best)
 
@@ -49,36 +49,35 @@ class ReadingOptions:
 @Parameter(name="*")
 @dataclass(frozen=True)
 class PlainOptions(ReadingOptions):
-    """Answers as text or for machines."""
+    """Answers as text or JSON."""
 
     format: Literal["text", "json"] = "text"
-    "json: one object a line, for machines."
+    "json: one JSON object per line."
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class FillingOptions(PlainOptions):
-    """A gap has many answers: some are shown."""
+    """Options of fill."""
 
     best: int = 5
-    "How many answers per input, each with its probability."
+    "Number of answers per input, each with its probability."
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class TaggingOptions(ReadingOptions):
-    """Tags have a format of their own."""
+    """Options of tag."""
 
     format: Literal["text", "json", "conllu"] = "text"
-    "json: one object a line, for machines; conllu: a sentence of CoNLL-U."
+    "json: one JSON object per line; conllu: a sentence of CoNLL-U."
 
 
 PLAIN, FILLING, TAGGING = PlainOptions(), FillingOptions(), TaggingOptions()
 
 
 def fill(*texts: str, model: str = TASKS["masked"].model, options: FillingOptions = FILLING) -> int:
-    """Fill gaps: each argument is a text with [MASK] where a word is missing, or, without arguments, each line of
-    standard input.
+    """Fill gaps, written [MASK]: in the arguments, or in each line of standard input.
 
     For example:
 
@@ -91,14 +90,15 @@ def fill(*texts: str, model: str = TASKS["masked"].model, options: FillingOption
     texts:
         Texts with gaps.
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     """
     return answer_all(texts, model, options, TASKS["masked"])
 
 
 def classify(*texts: str, model: str, options: PlainOptions = PLAIN) -> int:
-    """Say of what class texts are: each argument is one, or, without arguments, each line of standard input. Two texts
-    that belong together have a tab between them.
+    """Classify texts: the arguments, or each line of standard input.
+
+    Separate the two texts of a pair by a tab.
 
     For example:
 
@@ -112,7 +112,7 @@ def classify(*texts: str, model: str, options: PlainOptions = PLAIN) -> int:
     texts:
         Texts to classify.
     model:
-        The folder of a model that was trained on classes or numbers.
+        Folder of a model trained for classification.
     """
     return answer_all(texts, model, options, TASKS["classification"])
 
@@ -120,7 +120,7 @@ def classify(*texts: str, model: str, options: PlainOptions = PLAIN) -> int:
 def tag(
     *texts: str, model: str = TASKS["tagging"].model, file: Path | None = None, options: TaggingOptions = TAGGING
 ) -> int:
-    """Tag the words of sentences: each argument is one, or, without arguments, each line of standard input.
+    """Tag the words of sentences: of the arguments, or of each line of standard input.
 
     For example:
 
@@ -133,17 +133,17 @@ def tag(
     texts:
         Sentences to tag.
     model:
-        A bundled model's name, or a model folder.
+        Name of a bundled model, or a model folder.
     file:
-        A CoNLL-U file, whose words are tagged as they stand there; it comes out with other tags, else the same.
+        A CoNLL-U file. Its words are tagged as they are; only the tags change in the output.
     """
     if file is None:
         return answer_all(texts, model, options, TASKS["tagging"])
     if texts:
         raise WrongUse("--file brings its own sentences; leave out the others")
     from saccade.data.conllu import read_conllu, retagged
-    from saccade.tasks.load import load
-    from saccade.tasks.tagger import Tagger
+    from saccade.pipelines.load import load
+    from saccade.pipelines.tagger import Tagger
 
     pipeline = load(model)
     if not isinstance(pipeline, Tagger):

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.data.ragged import Ragged, pad_sources
-from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.data.ragged import Ragged, pad_sources, real_positions
+from saccade.tokens.marks import Marks
 
 
 @dataclass(frozen=True)
 class SequenceBatch:
-    """Sources, and targets once as the decoder reads them and once as it should write them."""
+    """Sources, and targets as decoder input and as labels."""
 
     source_BS: Tensor
     source_mask_BS: Tensor | None
@@ -20,15 +20,21 @@ class SequenceBatch:
     target_BT: Tensor
     """<s> y1 … yn"""
     labels_BT: Tensor
-    """y1 … yn </s>, PAD past the end"""
+    """y1 … yn </s>, and padding past the end"""
+    real_BT: Tensor | None
+    """True where there is a label; None when no target is padded."""
     indices: np.ndarray
-    """Which examples these are, to name them when something goes wrong."""
+    """Numbers of the examples, for error messages."""
 
     def rows(self, chosen: np.ndarray) -> "SequenceBatch":
         """Some of its rows."""
-        mask_BS = None if self.source_mask_BS is None else self.source_mask_BS[chosen]
         return SequenceBatch(
-            self.source_BS[chosen], mask_BS, self.target_BT[chosen], self.labels_BT[chosen], self.indices[chosen]
+            self.source_BS[chosen],
+            None if self.source_mask_BS is None else self.source_mask_BS[chosen],
+            self.target_BT[chosen],
+            self.labels_BT[chosen],
+            None if self.real_BT is None else self.real_BT[chosen],
+            self.indices[chosen],
         )
 
 
@@ -38,6 +44,7 @@ class SequencePairs:
 
     source: Ragged
     target: Ragged
+    marks: Marks
 
     def __len__(self) -> int:
         return len(self.source)
@@ -47,21 +54,23 @@ class SequencePairs:
         return self.source.lengths + 1, self.target.lengths + 1
 
     def batch(self, indices: np.ndarray) -> SequenceBatch:
-        source, mask = pad_sources([self.source[i] for i in indices])
-        target = self.target.padded(indices, before=1, after=1)
-        target[:, 0] = BEGIN
-        labels = target[:, 1:].copy()
-        labels[np.arange(len(indices)), self.target.lengths[indices]] = END
+        source, mask = pad_sources([self.source[i] for i in indices], self.marks)
+        target = self.target.padded(indices, pad=self.marks.pad, before=1, after=1)
+        target[:, 0] = self.marks.start
+        labels, lengths = target[:, 1:].copy(), self.target.lengths[indices]
+        labels[np.arange(len(indices)), lengths] = self.marks.end
+        real = np.arange(labels.shape[1]) <= lengths[:, None]
         return SequenceBatch(
             torch.from_numpy(source),
             None if mask is None else torch.from_numpy(mask),
             torch.from_numpy(target[:, :-1].copy()),
             torch.from_numpy(labels),
+            None if real.all() else torch.from_numpy(real),
             indices,
         )
 
 
-def padding_mask(tokens: np.ndarray) -> Tensor | None:
+def padding_mask(tokens: np.ndarray, pad: int) -> Tensor | None:
     """True where a row has something; None where nothing is padded."""
-    real = tokens != PAD
-    return None if real.all() else torch.from_numpy(real)
+    real = real_positions(tokens, pad)
+    return None if real is None else torch.from_numpy(real)

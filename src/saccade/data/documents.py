@@ -11,27 +11,27 @@ from saccade.data.text import find, read_lines
 from saccade.errors import UserError
 
 TEXT = "# text = "
-"""What a CoNLL-U sentence's text follows."""
+"""Prefix of the line with a CoNLL-U sentence's text."""
 
 
 class TextFile(Record):
-    """A file, plain or gzip, and what a document is in it."""
+    """A text file, plain, gzip or xz, and how it is divided into documents."""
 
     file: str
-    """Its name in the data folder, or a whole path."""
+    """Path, absolute or relative to the data folder."""
     documents: Literal["whole", "lines", "separated", "column", "conllu", "sentences"] = "whole"
-    """whole: the file is one; lines: each line; separated: up to a line that is the separator; column: each cell of a
-    TSV's column; conllu: the sentences from one `# newdoc` to the next; sentences: each of a CoNLL-U file's."""
+    """What a document is. whole: the file; lines: each line; separated: the text up to a separator line; column: each
+    cell of a TSV column; conllu: the sentences from one `# newdoc` to the next; sentences: each CoNLL-U sentence."""
     separator: str = "<|endoftext|>"
     """For separated: the line between two documents."""
     column: int = Field(1, ge=1, le=1000)
-    """For column: which, counted from 1."""
+    """For column: its number, counted from 1."""
     first: float = Field(1.0, gt=0, le=1)
-    """For whole: only this share of it, its beginning."""
+    """For whole: read only this share of the file, from its beginning."""
 
 
 def read_documents(files: Sequence[TextFile], folders: Sequence[Path], *, lowercase: bool = False) -> list[str]:
-    """All documents of the files, in order; those without text are left out, and a text that recurs is kept once."""
+    """All documents of the files, in order, without empty ones and duplicates."""
     found: dict[str, None] = {}
     for file in files:
         path = Path(file.file) if Path(file.file).is_absolute() else find(file.file, folders)

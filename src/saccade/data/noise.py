@@ -1,10 +1,10 @@
-"""Sentences misspelt as people misspell them: by known misspellings of their words, and by slips learnt from such."""
+"""Adds misspellings to sentences: listed misspellings of their words, and edits learnt from such lists."""
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -13,42 +13,47 @@ from saccade.config import Record
 from saccade.data.misspell import Choices, Misspelling, Slips, distance, held_out
 
 TRIES = 60
-"""Slips drawn until one is of the right part: with four fifths or one fifth of them wrong, so many always suffice."""
+"""Largest number of draws until an edit is of the right part, held out (one fifth) or not (four fifths)."""
 LETTERS = 4
-"""Words of fewer letters are misspelt less often, in proportion; those of one letter never."""
+"""Shorter words are misspelt less often, in proportion to their length; single letters never."""
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 CHUNK = re.compile(r"\S+")
 CODE = re.compile(r"[\d@/\\_=<>{}\[\]#$%^*|~`+&]|\w[.:]+\w|\w\(|^-+\w|[^\W\d_A-Z][A-Z]")
-"""Found in what is no plain word: numbers, addresses of pages and mail, file names, code, camelCase, options, U.S."""
+"""Matches text that is not a plain word: numbers, URLs, e-mail addresses, file names, code, camelCase, options, U.S."""
 OPENS = re.compile(r"[.!?…:\"“”«]")
-"""Between two words, this begins a sentence: what follows has its capital from that, and may be no name."""
+"""Between two words, this begins a sentence: the next word has a capital, but may not be a name."""
 AFTER = '.!?…,;:)"”'
-"""What may stand behind an address or code without being part of it."""
+"""Characters that may follow an address or code without being part of it."""
 TITLES = {"mr", "mrs", "ms", "dr", "prof", "st"}
-"""Their full stops end no sentence."""
+"""Titles: their full stop does not end a sentence."""
 _I = ("I", "I'", "I’")
 
 
 class NoiseConfig(Record):
-    """How much is misspelt, and how."""
+    """How many words are misspelt, and how."""
+
+    renamed: ClassVar[Mapping[str, str]] = {
+        "heaviest": "max_error_rate",
+        "again": "repeat_probability",
+        "confused": "real_word_errors",
+    }
 
     clean: float = Field(0.15, ge=0, le=1)
-    """This share of sentences stays as it is."""
-    heaviest: float = Field(0.5, ge=0, le=1)
-    """In the others, words are misspelt with a probability drawn for each sentence, evenly from 0 to this."""
+    """Share of the sentences that stay unchanged."""
+    max_error_rate: float = Field(0.5, ge=0, le=1)
+    """Highest error rate per word. Each other sentence has its own rate, drawn uniformly from 0 to this."""
     listed: float = Field(0.5, ge=0, le=1)
-    """A word with known misspellings gets one of these with this probability, otherwise a slip, as other words do."""
-    again: float = Field(0.0, ge=0, lt=1)
-    """Probability that a slip is followed by one more, and that by yet another."""
-    confused: float = Field(0.0, ge=0, le=1)
-    """A word that is one slip away from others of the training sentences becomes one of these with this probability."""
+    """Probability that a word with listed misspellings gets one of these; otherwise it gets a random edit."""
+    repeat_probability: float = Field(0.0, ge=0, lt=1)
+    """Probability of one more edit in the same word, after each edit."""
+    real_word_errors: float = Field(0.0, ge=0, le=1)
+    """Probability that a word becomes another word of the training sentences that is one edit away."""
     names: float = Field(0.02, ge=0, le=1)
-    """Names and words in capitals are misspelt so many times as often as other words; what holds digits, addresses and
-    code never is."""
+    """Error rate of names and words in capitals, relative to other words. Numbers, addresses and code get none."""
     lost_space: float = Field(0.002, ge=0, le=0.5)
-    """Probability that the space between two plain words is lost, in sentences that are not clean."""
+    """Probability that the space between two words is lost, except in clean sentences."""
     added_space: float = Field(0.002, ge=0, le=0.5)
-    """Probability that a plain word of four letters or more is torn in two, likewise."""
+    """Probability that a word of four letters or more is split in two, except in clean sentences."""
 
 
 class Found(NamedTuple):
@@ -62,18 +67,18 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True)
 class Noise:
-    """Misspells sentences; what comes out depends on the sentence and the generator, and on nothing else."""
+    """Misspells sentences. The result depends on the sentence and the generator only."""
 
     config: NoiseConfig
     known: Mapping[str, Choices]
     """Misspellings of words, all of one part."""
     slips: Slips
     held: bool
-    """Whether it writes the misspellings that are held out, and these only, or never one of them."""
+    """True: held-out misspellings only; False: never one of them."""
     names: frozenset[str] = frozenset()
     """Words in lower case that are names where they have a capital, even at the beginning of a sentence."""
     alike: Mapping[str, Choices] = field(default_factory=dict)
-    """Words, and what other words a slip makes of them."""
+    """Words, with the other words that are one edit away."""
 
     @classmethod
     def of(
@@ -85,21 +90,21 @@ class Noise:
         names: Iterable[str] = (),
         words: Mapping[str, int] | None = None,
     ) -> "Noise":
-        """Knows, and learns its slips from, those misspellings that are held out, or those that are not; `words` says
-        how often each word occurs."""
+        """Uses the misspellings that are held out, or those that are not, and learns edits from them; `words` gives the
+        count of each word."""
         part = [misspelling for misspelling in misspellings if held_out(misspelling.wrong) == held]
         weights: dict[str, dict[str, float]] = {}
         for wrong, right, weight in part:
             weights.setdefault(right, {})[wrong] = weight
         known = {right: Choices.of(wrongs) for right, wrongs in weights.items()}
-        alike = confusions(words, held=held) if words and config.confused else {}
+        alike = confusions(words, held=held) if words and config.real_word_errors else {}
         return cls(config, known, Slips.learn(part), held, frozenset(names), alike)
 
     def __call__(self, sentence: str, random: np.random.Generator) -> str:
         clean, share = random.random(2)
         if clean < self.config.clean:
             return sentence
-        share *= self.config.heaviest
+        share *= self.config.max_error_rate
         words = list(find_words(sentence))
         drawn = random.random((2, len(words)))
         parts, end, was_plain = [], 0, False
@@ -119,23 +124,23 @@ class Noise:
         return "".join([*parts, sentence[end:]])
 
     def is_name(self, word: str, opens: bool) -> bool:
-        """Whether a word has its capitals for itself; `opens`: it begins a sentence, and has one for that."""
+        """Whether a word is a name by its capitals; `opens`: it begins a sentence, which explains a first capital."""
         if not word[0].isupper() or word in _I or word[:2] in _I:
             return False
         return not opens or word.isupper() or plainly(word) in self.names
 
     def misspell(self, word: str, random: np.random.Generator) -> str:
-        """A word, misspelt in its own case; as it is, if nothing was found that is of the right part."""
+        """The word misspelt, in its own case; unchanged if no edit of the right part was found."""
         right = plainly(word)
         alike = self.alike.get(right)
-        if alike is not None and random.random() < self.config.confused:
+        if alike is not None and random.random() < self.config.real_word_errors:
             return like(word, alike.draw(random))
         known = self.known.get(right)
         if known is not None and random.random() < self.config.listed:
             return like(word, known.draw(random))
         for _ in range(TRIES):
             wrong = self.slips.draw(right, random)
-            while self.config.again and random.random() < self.config.again:
+            while self.config.repeat_probability and random.random() < self.config.repeat_probability:
                 wrong = self.slips.slip(wrong, random)
             if wrong != right and len(wrong.strip("'")) > 1 and held_out(wrong) == self.held:
                 return like(word, wrong)
@@ -157,7 +162,7 @@ def find_words(sentence: str) -> Iterator[Found]:
 
 
 def find_names(sentences: Iterable[str]) -> frozenset[str]:
-    """Words, in lower case, that inside sentences have a capital more often than not."""
+    """Words, in lower case, that mostly have a capital inside sentences."""
     capital: Counter[str] = Counter()
     for sentence in sentences:
         for start, stop, opens in find_words(sentence):
@@ -170,14 +175,14 @@ def find_names(sentences: Iterable[str]) -> frozenset[str]:
 
 
 def count_words(sentences: Iterable[str]) -> Counter[str]:
-    """How often each word occurs, as the lists have it."""
+    """Count of each word, in the spelling of the lists."""
     return Counter(plainly(sentence[word.start : word.stop]) for sentence in sentences for word in find_words(sentence))
 
 
 def confusions(counts: Mapping[str, int], *, held: bool = False) -> dict[str, Choices]:
-    """For every word the others that one slip makes of it, frequent ones more often; all of the held-out part, or none.
+    """For every word the words one edit away, weighted by frequency; only held-out words, or only others.
 
-    Two words are one slip apart only if they are the same, or become so, when a letter is taken out of one or of both.
+    Two words can be one edit apart only if they become equal by deleting one letter of one word or of both.
     """
     less: dict[str, list[str]] = {}
     for word in counts:
@@ -195,7 +200,7 @@ def confusions(counts: Mapping[str, int], *, held: bool = False) -> dict[str, Ch
 
 
 def plainly(word: str) -> str:
-    """As the lists have it."""
+    """The word in the spelling of the lists."""
     return word.lower().replace("’", "'")
 
 

@@ -55,7 +55,7 @@ class Pool(Generic[Item]):
 
 
 @dataclass(frozen=True)
-class Words:
+class WordLists:
     """All the families draw from."""
 
     plain: Pool[str]
@@ -95,7 +95,7 @@ def _graft(head: str, tail: str) -> str:
 
 
 @dataclass(frozen=True)
-class Task:
+class PromptTask:
     """One thing to do, such as putting "un" before a word."""
 
     pairs: Callable[[np.random.Generator, int], list[Pair]]
@@ -105,7 +105,7 @@ class Task:
 
 
 class Family(Protocol):
-    def draw(self, random: np.random.Generator, words: Words, *, held: bool) -> Task:
+    def draw(self, random: np.random.Generator, words: WordLists, *, held: bool) -> PromptTask:
         """A task of the kind; `held` asks for inputs, and where there is a choice a task, that training never meets."""
 
 
@@ -113,11 +113,11 @@ class Family(Protocol):
 class Listed:
     """Pairs that were read: what is right has to be known, not computed."""
 
-    pool: Callable[[Words], Pool[Pair]]
+    pool: Callable[[WordLists], Pool[Pair]]
     wordings: tuple[str, ...]
 
-    def draw(self, random: np.random.Generator, words: Words, *, held: bool) -> Task:
-        return Task(partial(self.pool(words).draw, held=held), self.wordings)
+    def draw(self, random: np.random.Generator, words: WordLists, *, held: bool) -> PromptTask:
+        return PromptTask(partial(self.pool(words).draw, held=held), self.wordings)
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class Operation:
     shape: Callable[[str], str] = str
     """What is done to an input before it is shown."""
 
-    def task(self, words: Words, *, held: bool) -> Task:
+    def task(self, words: WordLists, *, held: bool) -> PromptTask:
         def pairs(random: np.random.Generator, count: int) -> list[Pair]:
             spare = 2  # of some words nothing is left, such as the consonants of "eau"
             if self.words > 1:
@@ -141,14 +141,14 @@ class Operation:
             changed = [(self.shape(text), self.change(text)) for text in inputs]
             return [pair for pair in changed if pair[1]][-count:]
 
-        return Task(pairs, self.wordings)
+        return PromptTask(pairs, self.wordings)
 
 
 @dataclass(frozen=True)
 class Rewriting:
     operations: tuple[Operation, ...]
 
-    def draw(self, random: np.random.Generator, words: Words, *, held: bool) -> Task:
+    def draw(self, random: np.random.Generator, words: WordLists, *, held: bool) -> PromptTask:
         return pick(random, self.operations).task(words, held=held)
 
 
@@ -160,7 +160,7 @@ class Combined:
     second: dict[str, Operation]
     held_out: frozenset[Pair]
 
-    def draw(self, random: np.random.Generator, words: Words, *, held: bool) -> Task:
+    def draw(self, random: np.random.Generator, words: WordLists, *, held: bool) -> PromptTask:
         names = [(one, two) for one in self.first for two in self.second if ((one, two) in self.held_out) == held]
         one, two = pick(random, names)
         first, second = self.first[one], self.second[two]
@@ -174,7 +174,7 @@ class Combined:
 class Affix:
     """Letters or signs of the task's own before the word, after it, or both: only the examples can tell which."""
 
-    def draw(self, random: np.random.Generator, words: Words, *, held: bool) -> Task:
+    def draw(self, random: np.random.Generator, words: WordLists, *, held: bool) -> PromptTask:
         sides = pick(random, ("before", "after", "both"))
         before = "" if sides == "after" else self._string(random, held=held)
         after = "" if sides == "before" else self._string(random, held=held)
@@ -193,7 +193,7 @@ class Affix:
 class Lookup:
     """A table of the task's own. Keys come again, the last one surely: what stands beside them has been shown."""
 
-    def draw(self, random: np.random.Generator, words: Words, *, held: bool) -> Task:
+    def draw(self, random: np.random.Generator, words: WordLists, *, held: bool) -> PromptTask:
         numbers = random.random() < 0.4
 
         def pairs(random: np.random.Generator, count: int) -> list[Pair]:
@@ -207,7 +207,7 @@ class Lookup:
             table = list(zip(keys, values, strict=False))
             return [*table, *(pick(random, table) for _ in range(count - len(table)))]
 
-        return Task(pairs, ("Look the word up.", "Give what belongs to the key.", "Answer from the table."))
+        return PromptTask(pairs, ("Look the word up.", "Give what belongs to the key.", "Answer from the table."))
 
 
 UPPER = Operation(str.upper, ("Write it in capitals.", "Make it upper case."))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saccade.data.prompt_families import FAMILIES, LONGEST_WORD, VOWELS, Pool, Task, Words, pick
+from saccade.data.prompt_families import FAMILIES, LONGEST_WORD, VOWELS, Pool, PromptTask, WordLists, pick
 from saccade.data.text import Pair, find, read_lines
 from saccade.errors import UserError
 
@@ -51,10 +51,10 @@ IRREGULAR_VERBS: dict[str, str] = dict(
 """Those the treebank lacks, or has mistyped or too seldom to be trusted."""
 
 
-# Words
+# WordLists
 
 
-def read_words(folders: Sequence[Path]) -> Words:
+def read_words(folders: Sequence[Path]) -> WordLists:
     """The training parts of English Web Treebank and of Tatoeba's English side, and codespell's list."""
     tagged = list(_tagged(find(EWT, folders)))
     sentences = list(dict.fromkeys(line.partition("\t")[0] for line in read_lines(find(TATOEBA, folders))))
@@ -63,7 +63,7 @@ def read_words(folders: Sequence[Path]) -> Words:
     seen = Counter(word for word in written if _is_word(word) and word not in misspellings)
     frequent = {word for word, _ in seen.most_common(FREQUENT)}
     verbs = dict(_verbs(tagged, seen))
-    words = Words(
+    words = WordLists(
         plain=Pool.split([word for word in sorted(seen) if seen[word] > 1 and 3 <= len(word) <= LONGEST_WORD], str),
         nouns=_pool(_nouns(tagged, seen)),
         verbs=_pool(verbs.items()),
@@ -237,7 +237,7 @@ def _made_up(random: np.random.Generator) -> str:
     return word.capitalize() if random.random() < 0.5 else word
 
 
-def document(random: np.random.Generator, words: Words, examples: int = 12) -> str:
+def document(random: np.random.Generator, words: WordLists, examples: int = 12) -> str:
     """A page to learn from: two examples of a task to `examples` of them, as far as the page goes, and a blank line.
 
     Seven pages of ten do not say what is to be done.
@@ -264,7 +264,7 @@ class Question(NamedTuple):
 
 
 def question(
-    random: np.random.Generator, words: Words, family: str, examples: int, *, instructed: bool = False
+    random: np.random.Generator, words: WordLists, family: str, examples: int, *, instructed: bool = False
 ) -> Question:
     """Its inputs are held out (words, misspellings, whole sentences), and so are affixes and combinations: no training
     page of any family has them. As an answer, or inside a sentence, a held-out word may have been met.
@@ -283,5 +283,5 @@ def question(
         examples -= 1
 
 
-def _instruction(random: np.random.Generator, task: Task) -> str:
+def _instruction(random: np.random.Generator, task: PromptTask) -> str:
     return pick(random, task.wordings) + "\n"

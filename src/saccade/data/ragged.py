@@ -1,15 +1,15 @@
-"""Id sequences of many lengths: a corpus in two arrays, padded rows, and batches of similar lengths; in NumPy alone."""
+"""Id sequences of many lengths: a corpus in two arrays, padded rows, and batches of similar lengths; in NumPy only."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import numpy as np
 
-from saccade.tokens.marks import END, PAD
+from saccade.tokens.marks import Marks
 
 
 class Ragged:
-    """Many id sequences in one flat array, so that a corpus is two arrays and not a million lists."""
+    """Many id sequences in one flat array, so that a corpus is two arrays instead of a million lists."""
 
     def __init__(self, flat: np.ndarray, lengths: np.ndarray) -> None:
         self.flat, self.lengths = flat, lengths
@@ -26,22 +26,28 @@ class Ragged:
     def __getitem__(self, index: int) -> np.ndarray:
         return self.flat[self.starts[index] : self.starts[index + 1]]
 
-    def padded(self, indices: np.ndarray, before: int = 0, after: int = 0) -> np.ndarray:
-        """The chosen sequences as rows, with room for marks before and after, padded with PAD."""
+    def padded(self, indices: np.ndarray, *, pad: int, before: int = 0, after: int = 0) -> np.ndarray:
+        """The chosen sequences as rows, with room for marks before and after, filled up with `pad`."""
         lengths = self.lengths[indices]
-        rows = np.full((len(indices), before + int(lengths.max()) + after), PAD, dtype=np.int64)
+        rows = np.full((len(indices), before + int(lengths.max()) + after), pad, dtype=np.int64)
         for row, index in enumerate(indices):
             rows[row, before : before + lengths[row]] = self[index]
         return rows
 
 
-def pad_sources(sequences: Sequence[Sequence[int] | np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
+def real_positions(tokens: np.ndarray, pad: int) -> np.ndarray | None:
+    """True where a row has something; None where nothing is padded."""
+    real: np.ndarray = tokens != pad
+    return None if real.all() else real
+
+
+def pad_sources(sequences: Sequence[Sequence[int] | np.ndarray], marks: Marks) -> tuple[np.ndarray, np.ndarray | None]:
     """Source rows, each closed by </s>, and their padding mask (None where nothing is padded)."""
     lengths = np.array([len(sequence) + 1 for sequence in sequences])
-    rows = np.full((len(sequences), int(lengths.max())), PAD, dtype=np.int64)
+    rows = np.full((len(sequences), int(lengths.max())), marks.pad, dtype=np.int64)
     for row, sequence in enumerate(sequences):
         rows[row, : len(sequence)] = sequence
-        rows[row, len(sequence)] = END
+        rows[row, len(sequence)] = marks.end
     return rows, None if (lengths == lengths[0]).all() else np.arange(rows.shape[1]) < lengths[:, None]
 
 

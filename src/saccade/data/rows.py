@@ -1,4 +1,4 @@
-"""Batches of rows of a corpus for pre-training, other rows in every epoch, and resumable at the exact next one."""
+"""Batches of rows for pre-training: new rows in every epoch, resumable at the exact next batch."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from saccade.data.corrupt import Hider
 from saccade.data.permute import PermutedBatch, permute
 from saccade.data.sampler import Sampler, plan_epoch
 from saccade.data.sentences import Corpus, Row, plan_rows
-from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.tokens.marks import Marks
 
 EPOCH = 2**40
 """A row's number is that of its epoch times this, and its place in the epoch's plan."""
 WAYS = 10
-"""Where rows are static, so many plans are met in turn (Devlin et al. 2018 made ten copies of their data)."""
+"""Number of different plans for static rows, used in turn (Devlin et al. 2018 made ten copies of their data)."""
 
 
 @dataclass(frozen=True)
@@ -25,31 +25,40 @@ class RowBatch:
 
     tokens_BT: Tensor
     mask_BT: Tensor | None
-    """True where there is something; None when no row is padded."""
+    """True at real positions; None if no row is padded."""
     segments_BT: Tensor | None
     """0 up to the first </s>, 1 after it; None when every row is one text."""
-    follows_B: Tensor
-    """Whether the second text follows the first; UNKNOWN where nobody can say."""
+    next_sentence_B: Tensor
+    """Whether the second text follows the first; UNKNOWN if there is no label."""
     numbers: np.ndarray
 
 
 @dataclass(frozen=True)
 class MaskedBatch(RowBatch):
-    """Rows with words hidden."""
+    """Rows with masked words."""
 
     chosen_BT: Tensor
-    """True where the token is to be guessed."""
+    """True at tokens to predict."""
     labels_N: Tensor
-    """What stood there, row after row."""
+    """The original tokens at these positions, row after row."""
 
 
 class Rows(Sampler):
     """Rows in batches of similar length; a batch holds numbers, from which `batch` makes the same rows again."""
 
     def __init__(
-        self, corpus: Corpus, *, context: int, budget: int, seed: int, follows: bool = False, static: bool = False
+        self,
+        corpus: Corpus,
+        marks: Marks,
+        *,
+        context: int,
+        budget: int,
+        seed: int,
+        next_sentence: bool = False,
+        static: bool = False,
     ) -> None:
-        self.corpus, self.context, self.follows, self.static = corpus, context, follows, static
+        self.corpus, self.marks = corpus, marks
+        self.context, self.next_sentence, self.static = context, next_sentence, static
         self.plans: dict[int, list[Row]] = {}
         super().__init__(np.zeros(0), np.zeros(0), budget=budget, seed=seed)
 
@@ -65,26 +74,26 @@ class Rows(Sampler):
         return share, share
 
     def batch(self, numbers: np.ndarray) -> RowBatch:
-        """The rows of these numbers, nothing hidden."""
+        """The rows of these numbers, without masks."""
         rows = [self._rows(int(number) // EPOCH)[int(number) % EPOCH] for number in numbers]
-        flat = self.corpus.sentences.flat
-        tokens = np.full((len(rows), max(map(_length, rows))), PAD, dtype=np.int64)
+        flat, marks = self.corpus.sentences.flat, self.marks
+        tokens = np.full((len(rows), max(map(_length, rows))), marks.pad, dtype=np.int64)
         segments = np.zeros_like(tokens)
         for place, row in enumerate(rows):
             first, second = (flat[start:stop] for start, stop in (row.first, row.second))
-            line = [BEGIN, *first, END, *second, END] if len(second) else [BEGIN, *first, END]
+            line = [marks.begin, *first, marks.end, *([*second, marks.end] if len(second) else [])]
             tokens[place, : len(line)] = line
             segments[place, len(first) + 2 : len(line)] = 1
         return RowBatch(
             tokens_BT=torch.from_numpy(tokens),
-            mask_BT=padding_mask(tokens),
+            mask_BT=padding_mask(tokens, marks.pad),
             segments_BT=torch.from_numpy(segments) if segments.any() else None,
-            follows_B=torch.tensor([row.follows for row in rows]),
+            next_sentence_B=torch.tensor([row.next_sentence for row in rows]),
             numbers=numbers,
         )
 
     def masked(self, numbers: np.ndarray, hider: Hider) -> MaskedBatch:
-        """The rows of these numbers with tokens hidden; the same ones whenever it is asked."""
+        """The rows of these numbers with masks; the same numbers give the same masks."""
         plain = self.batch(numbers)
         rows = plain.tokens_BT.numpy()
         hidden = [hider.hide(row, self.random(number)) for row, number in zip(rows, numbers, strict=True)]
@@ -93,7 +102,7 @@ class Rows(Sampler):
             tokens_BT=torch.from_numpy(np.stack([read for read, _ in hidden])),
             mask_BT=plain.mask_BT,
             segments_BT=plain.segments_BT,
-            follows_B=plain.follows_B,
+            next_sentence_B=plain.next_sentence_B,
             numbers=numbers,
             chosen_BT=chosen_BT,
             labels_N=plain.tokens_BT[chosen_BT],
@@ -102,7 +111,7 @@ class Rows(Sampler):
     def permuted(self, numbers: np.ndarray) -> PermutedBatch:
         """The rows of these numbers, each in a random order, the last ones of it to be predicted."""
         plain = self.batch(numbers)
-        return permute(plain.tokens_BT, self.random(int(numbers[0])), starts=numbers)
+        return permute(plain.tokens_BT, self.random(int(numbers[0])), self.marks, starts=numbers)
 
     def random(self, number: int) -> np.random.Generator:
         """A row's own generator."""
@@ -112,11 +121,11 @@ class Rows(Sampler):
         way = self._way(epoch)
         if way not in self.plans:
             random = np.random.default_rng([self.seed, 0, way])
-            longest = self.context - (3 if self.follows else 2)
+            longest = self.context - (3 if self.next_sentence else 2)
             # A step may hold the last batch of one epoch and the first of the next.
             newest = list(self.plans)[-1:]
             self.plans = {old: self.plans[old] for old in newest}
-            self.plans[way] = plan_rows(self.corpus, longest, random, follows=self.follows)
+            self.plans[way] = plan_rows(self.corpus, longest, random, next_sentence=self.next_sentence)
         return self.plans[way]
 
     def _way(self, epoch: int) -> int:

@@ -1,4 +1,4 @@
-"""The order in which training examples are met: shuffled, bucketed by length, resumable at the exact next batch."""
+"""The order of training examples: shuffled, bucketed by length, resumable at the exact next batch."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -7,7 +7,7 @@ import numpy as np
 
 
 class Batches(Protocol):
-    """What the training loop asks: endless batches of example numbers, and a position that can be kept and restored."""
+    """The interface for the training loop: endless batches of example numbers, and a position to save and restore."""
 
     def __next__(self) -> np.ndarray: ...
 

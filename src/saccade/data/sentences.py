@@ -1,8 +1,8 @@
 """Documents as sentences, and rows of two texts of which the second may follow the first.
 
 A row is `<s> first </s> second </s>`. The two come from one document, one after the other, or, in half of the rows, the
-second from anywhere else (Devlin et al. 2018, 3.1). A document of one sentence has nothing that follows: such ones
-fill rows of their own, which say nothing about following.
+second from anywhere else (Devlin et al. 2018, 3.1). A document of one sentence has no next sentence: such documents
+fill separate rows, which have no next-sentence label.
 """
 
 import re
@@ -17,9 +17,9 @@ from saccade.tokens.vocabulary import Vocabulary
 
 ENDS = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
 SHORTER = 0.1
-"""This share of rows is made shorter than it could be, so that short texts are not strange."""
+"""Share of the rows that are cut shorter, so that the model also sees short texts."""
 UNKNOWN = -1
-"""Of a row whose second text was not chosen to follow or not."""
+"""Label of a row without a next-sentence label."""
 
 
 def sentences_of(document: str) -> list[str]:
@@ -61,13 +61,13 @@ class Row:
 
     first: tuple[int, int]
     second: tuple[int, int]
-    follows: int
+    next_sentence: int
     """1: it does; 0: it does not; UNKNOWN."""
 
 
-def plan_rows(corpus: Corpus, room: int, random: np.random.Generator, *, follows: bool) -> list[Row]:
+def plan_rows(corpus: Corpus, room: int, random: np.random.Generator, *, next_sentence: bool) -> list[Row]:
     """The rows of one epoch: every sentence in one of them, at most `room` tokens in a row, no row across documents
-    of several sentences. Where nobody asks what `follows`, a row is one text."""
+    of several sentences. Without `next_sentence`, a row is one text."""
     starts, documents = corpus.sentences.starts, corpus.documents
     alone = np.diff(documents) == 1
     pairs = [number for number in random.permutation(len(documents) - 1) if not alone[number]]
@@ -77,7 +77,7 @@ def plan_rows(corpus: Corpus, room: int, random: np.random.Generator, *, follows
         while begin < end:
             wanted = room if random.random() >= SHORTER else int(random.integers(2, room + 1))
             stop = _reach(starts, begin, end, wanted)
-            if stop - begin == 1 or not follows:  # too long for two sentences, or the last one
+            if stop - begin == 1 or not next_sentence:  # too long for two sentences, or the last one
                 rows.append(Row(_cut(starts[begin], starts[stop], room), (0, 0), UNKNOWN))
                 begin = stop
                 continue

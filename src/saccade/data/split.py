@@ -1,4 +1,4 @@
-"""Setting a part of somebody's own pairs aside, to choose by and to test with."""
+"""Holds out validation and test parts of the user's own pairs."""
 
 from collections.abc import Sequence
 from pathlib import Path

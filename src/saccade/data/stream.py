@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from saccade.errors import UserError
-from saccade.tokens.marks import BEGIN, END, PAD
+from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import Vocabulary
 
 LINES_AT_ONCE = 64
@@ -21,24 +21,27 @@ LINES_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class LanguageBatch:
-    """Windows: what is read, and what should come next."""
+    """Windows: inputs, and the next tokens as labels."""
 
     tokens_BT: Tensor
     labels_BT: Tensor
-    """PAD past the end of the text."""
+    """Padding past the end of the text."""
+    real_BT: Tensor | None
+    """True where there is a label; None when no window reaches past the end."""
     documents_BT: Tensor | None
-    """Whose each position is, where a row holds several documents that keep to themselves."""
+    """The document of each position, if a row holds several isolated documents."""
     starts: np.ndarray
     """Where in the stream the windows begin."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A row of ids; in a marked one the last id is the <s> of a document that does not come."""
+    """A row of ids. A marked stream ends with one more <s>."""
 
     tokens: np.ndarray
-    apart: bool = True
-    """Documents keep to themselves: none looks into its neighbour."""
+    marks: Marks
+    isolate_documents: bool = True
+    """Documents in the same window do not attend to each other."""
 
     def __len__(self) -> int:
         """How many tokens are predicted."""
@@ -48,13 +51,16 @@ class Stream:
         """The windows of `length` tokens that begin at `starts`; shorter ones at the end are padded."""
         places = starts[:, None] + np.arange(length + 1)
         rows = self.tokens.take(places, mode="clip").astype(np.int64)
+        real = None
         if len(starts) and places[:, -1].max() >= len(self.tokens):
-            rows[places >= len(self.tokens)] = PAD
-        tokens, labels = rows[:, :-1], np.where(rows[:, 1:] == BEGIN, END, rows[:, 1:])
+            rows[places >= len(self.tokens)] = self.marks.pad
+            real = torch.from_numpy(places[:, 1:] < len(self.tokens))
+        begin, end = self.marks.begin, self.marks.end
+        tokens, labels = rows[:, :-1], np.where(rows[:, 1:] == begin, end, rows[:, 1:])
         documents = None
-        if self.apart and (tokens[:, 1:] == BEGIN).any():
-            documents = torch.from_numpy(np.cumsum(tokens == BEGIN, axis=1))
-        return LanguageBatch(torch.from_numpy(tokens.copy()), torch.from_numpy(labels), documents, starts)
+        if self.isolate_documents and (tokens[:, 1:] == begin).any():
+            documents = torch.from_numpy(np.cumsum(tokens == begin, axis=1))
+        return LanguageBatch(torch.from_numpy(tokens.copy()), torch.from_numpy(labels), real, documents, starts)
 
     def windows(self, length: int, stride: int, rows: int) -> Iterator[tuple[LanguageBatch, np.ndarray]]:
         """Batches that together predict every token once, and which positions of each row count: the last `stride`
@@ -72,8 +78,8 @@ class Stream:
 class Windows:
     """Endless batches of window starts; its whole state is which batch comes next.
 
-    An epoch has no token twice. Each cuts the stream at other places, so that no token is always the first of its
-    window; for that, less than two windows' tokens at the ends have to wait for another epoch.
+    An epoch has no token twice. Each epoch cuts the stream at other places, so that no token is always the first of
+    its window. Less than two windows of tokens at the ends are left out of an epoch.
     """
 
     def __init__(self, stream: Stream, *, length: int, rows: int, seed: int) -> None:
@@ -117,14 +123,14 @@ class Windows:
 def encode_documents(vocabulary: Vocabulary, documents: Sequence[str], *, marked: bool) -> np.ndarray:
     """The stream of ids of the documents; a long one is encoded some lines at a time."""
     kind = np.uint16 if len(vocabulary) <= 2**16 else np.uint32
+    begin = np.array([vocabulary.marks.begin] if marked else [], dtype=kind)
     parts: list[np.ndarray] = []
     for document in documents:
-        if marked:
-            parts.append(np.array([BEGIN], dtype=kind))
+        parts.append(begin)
         first, *rest = _pieces(document)
         encoded = [*vocabulary.encode([first]), *vocabulary.encode(rest, continues=True)]
         parts += [np.array(ids, dtype=kind) for ids in encoded]
-    return np.concatenate([*parts, np.array([BEGIN] if marked else [], dtype=kind)])
+    return np.concatenate([*parts, begin])
 
 
 def _pieces(document: str) -> list[str]:

@@ -1,13 +1,13 @@
-"""Labelled tables: rows of one or two texts with a class or a number; every complaint names the file and the line."""
+"""Labelled tables: rows of one or two texts with a class or a number; every error names the file and the line."""
 
 import hashlib
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -25,36 +25,38 @@ Column = Annotated[str, BeforeValidator(_as_name), Field(min_length=1)]
 
 
 class Columns(Record):
-    """What stands where in a UTF-8 table: tab separated, without quoting, plain or gzip."""
+    """The columns of a UTF-8 table: tab separated, without quoting, plain or gzip."""
 
     text: Column = "text"
-    """The column with the text: its name in the header, or its number, counted from 1."""
+    """Column of the text: its name in the header, or its number, counted from 1."""
     second: Column | None = None
-    """The column with the second text, where rows are pairs."""
+    """Column of the second text, for pairs of texts."""
     label: Column = "label"
-    """The column with the class or number."""
+    """Column of the class or number."""
     header: bool = True
     """Whether the first line names the columns."""
     labels: Literal["classes", "numbers"] = "classes"
-    """classes: labels are names, even those that look like numbers; numbers: for regression."""
+    """classes: labels are names, even if they look like numbers; numbers: regression."""
 
 
 class TableConfig(Columns):
-    """Where the tables are; each part one or more files, which may order their columns differently."""
+    """The files of each part, one or more; the order of columns may differ between files."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"held_out": "held_out_share"}
 
     train: list[str] = Field(min_length=1)
-    """What is trained on."""
+    """Training files."""
     valid: list[str] = Field([])
-    """Decides what is kept; never trained on."""
+    """Validation files: they select the best checkpoint."""
     test: list[str] = Field([])
-    """Touched by `saccade evaluate` only."""
-    held_out: float = Field(0.0, ge=0, le=0.4)
-    """Share of the training texts set aside for validation, and as much for the test, where these name no files."""
+    """Test files, used for the final score and by `saccade evaluate`."""
+    held_out_share: float = Field(0.0, ge=0, le=0.4)
+    """Share of the training texts held out for validation, and as much for the test, if these name no files."""
 
     @model_validator(mode="after")
     def _something_to_choose_by(self) -> Self:
-        if not self.valid and not self.held_out:
-            raise ValueError("valid names no files; name some, or set held_out, such as held_out = 0.1")
+        if not self.valid and not self.held_out_share:
+            raise ValueError("valid names no files; name some, or set held_out_share, such as held_out_share = 0.1")
         return self
 
 
@@ -74,14 +76,14 @@ class Examples:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What is trained on, what is chosen by, and what is tested with where there is such a part."""
+class TableParts:
+    """Training and validation examples, and test examples if there are any."""
 
     train: Examples
     valid: Examples
     test: Examples | None
     told: list[str]
-    """What there is, and what is odd in it, to be told."""
+    """Messages: counts, and warnings."""
 
 
 # fmt: off
@@ -104,7 +106,7 @@ PAIRS = (
 """What the columns of pairs are often called."""
 # fmt: on
 MANY = 20
-"""More different numbers than this are measurements, not names of classes."""
+"""With more different numbers than this, labels are quantities, not classes."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def read_table(paths: Sequence[Path], columns: Columns, classes: Sequence[str] |
     return _examples([row for path in paths for row in _rows(path, columns)], columns, classes)
 
 
-def read_parts(config: TableConfig, folders: Sequence[Path]) -> Parts:
+def read_parts(config: TableConfig, folders: Sequence[Path]) -> TableParts:
     """All parts, by the classes of the training part."""
     rows = {
         name: [row for file in files for row in _rows(find(file, folders), config)]
@@ -128,14 +130,14 @@ def read_parts(config: TableConfig, folders: Sequence[Path]) -> Parts:
     }
     empty = [name for name in ("valid", "test") if not rows[name]]
     told = []
-    if config.held_out and empty:
+    if config.held_out_share and empty:
         rows |= _hold_out(rows["train"], empty, config)
         told.append(f"held out of training, by text so that none is in two parts: {' and '.join(empty)}")
     train = _examples(rows["train"], config, None)
     valid, test = (_examples(rows[name], config, train.classes) for name in ("valid", "test"))
     parts = {"train": train, "valid": valid, "test": test}
     told += [line for name, examples in parts.items() for line in _described(name, examples, train)]
-    return Parts(train, valid, test if len(test) else None, told)
+    return TableParts(train, valid, test if len(test) else None, told)
 
 
 def _shown(text: str) -> str:
@@ -179,7 +181,7 @@ def _rows(path: Path, columns: Columns) -> Iterator[_Row]:
             if not cells[place].strip():
                 raise UserError(f"{where}: the {what} (column {place + 1}) is empty")
         second = cells[places["second text"]] if "second text" in places else None
-        # A blank around a label cannot be seen, and would make another class.
+        # Spaces around a label are invisible and would make another class.
         yield _Row(where, cells[places["text"]], second, cells[places["label"]].strip())
         count += 1
     if not count:
@@ -255,8 +257,8 @@ def _number(row: _Row) -> float:
 def _hold_out(rows: list[_Row], parts: list[str], config: TableConfig) -> dict[str, list[_Row]]:
     """Training rows without those of the new parts, which are chosen by the hash of their texts alone.
 
-    Neither the order of the rows nor chance has a say, and rows with the same text stay together. The last text of each
-    class stays in training, so that a class with a single example can be learnt.
+    The order of the rows has no effect, and rows with the same text stay together. The last text of each class stays
+    in training, so that a class with a single example can be learnt.
     """
     hashes = {row.text: hashlib.sha256(row.text.encode()).digest() for row in rows}
     texts = sorted(hashes, key=hashes.__getitem__)
@@ -268,7 +270,7 @@ def _hold_out(rows: list[_Row], parts: list[str], config: TableConfig) -> dict[s
     last = {row.label: row.text for row in sorted(rows, key=lambda row: hashes[row.text])}
     kept = set(last.values()) if config.labels == "classes" else set()
     free = [text for text in texts if text not in kept]
-    held = max(1, round(config.held_out * len(texts)))
+    held = max(1, round(config.held_out_share * len(texts)))
     if len(free) < held * len(parts):
         raise UserError(
             f"{', '.join(config.train)}: {len(last)} classes in {len(texts)} different texts; too few to hold out "
@@ -303,7 +305,7 @@ def _described(name: str, examples: Examples, train: Examples) -> Iterator[str]:
 
 
 def guess_table(files: Sequence[Path]) -> tuple[TableConfig, list[str]]:
-    """What somebody's own files are, and how that was seen: training, or training and test, or with validation between.
+    """Guess the parts and columns of the user's files: training; training and test; or training, validation and test.
 
     A part that is missing is held out of the training file.
     """
@@ -312,11 +314,11 @@ def guess_table(files: Sequence[Path]) -> tuple[TableConfig, list[str]]:
     columns, told = guess_columns(files[0])
     names = [str(file.resolve()) for file in files]
     parts = {"train": names[:1], "valid": names[1:-1], "test": names[1:][-1:]}
-    return TableConfig(**columns.table(), **parts, held_out=0.0 if len(files) == 3 else 0.1), told
+    return TableConfig(**columns.table(), **parts, held_out_share=0.0 if len(files) == 3 else 0.1), told
 
 
 def guess_columns(path: Path) -> tuple[Columns, list[str]]:
-    """Which columns hold what, and how that was seen.
+    """Guess the columns, with an explanation.
 
     The first line is a header if one of its cells is a known name. A column that no known name tells is told by its
     cells: labels are where the fewest different values are, but more than one and none empty; the text is the longest

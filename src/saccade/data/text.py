@@ -1,14 +1,17 @@
-"""Lines and pairs of lines from text files, plain or gzip; every complaint names the file and the line."""
+"""Lines and pairs of lines from text files, plain, gzip or xz; every error names the file and the line."""
 
 import gzip
+import lzma
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from saccade.errors import UserError
 
 Pair = tuple[str, str]
+OPENERS: dict[str, Callable[[Path, str], IO[bytes]]] = {".gz": gzip.open, ".xz": lzma.open}  # type: ignore[dict-item]
 
 
 def find(name: str, folders: Sequence[Path]) -> Path:
@@ -37,7 +40,7 @@ def read_lines(path: Path) -> Iterator[str]:
     if path.is_dir():
         raise UserError(f"{path}: is a folder, not a file")
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        with OPENERS.get(path.suffix, open)(path, "rb") as file:
             for number, line in enumerate(file, 1):
                 try:
                     # Only \n ends a line: a sentence may hold other separators that Python would split at.
@@ -49,8 +52,8 @@ def read_lines(path: Path) -> Iterator[str]:
                         f"{path}, line {number}: not UTF-8 (byte 0x{byte:02x} at column {column}); convert the file,"
                         " for example with iconv"
                     ) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise UserError(f"{path}: not a whole gzip file") from None
+    except (gzip.BadGzipFile, lzma.LZMAError, EOFError, zlib.error):
+        raise UserError(f"{path}: not a whole {'xz' if path.suffix == '.xz' else 'gzip'} file") from None
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
 

@@ -2,32 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from saccade.decode.choose import best_tokens
-from saccade.decode.hypothesis import NEVER, NEVER_WRITTEN, Hypothesis, begin, forbid, length_penalty
-from saccade.decode.running import Writer
-from saccade.tokens.marks import END
+from saccade.decode.hypothesis import NEVER, Hypothesis, begin, forbid, length_penalty
+from saccade.runtime.contract import ArrayMemory, DecoderLike, S
+from saccade.tokens.marks import Marks
 
 
 def beam(
-    decoder: Writer,
-    memory: Any,
+    decoder: DecoderLike[S],
+    memory: ArrayMemory | None,
     *,
     prefixes: Sequence[Sequence[int]],
+    marks: Marks,
     limits: Sequence[int],
     width: int,
     alpha: float = 0.6,
 ) -> list[list[Hypothesis]]:
-    """The best `width` texts of every sentence, best first; sentences that are done leave the batch.
-
-    The bookkeeping is NumPy's: its arrays are a few numbers each, and cost it a third of what they cost PyTorch.
-    """
+    """The best `width` texts of every sentence, best first; sentences that are done leave the batch."""
     sentences = [_Sentence(prefix, limit, width, alpha) for prefix, limit in zip(prefixes, limits, strict=True)]
     active = sentences
-    logits_BV, state = begin(decoder, memory, prefixes, rows=width)
+    logits_BV, state = begin(decoder, memory, prefixes, marks, rows=width)
     # All beams of a sentence begin alike: only the first may speak in the first round.
     sums_MK = np.full((len(active), width), NEVER)
     sums_MK[:, 0] = 0.0
@@ -36,13 +33,13 @@ def beam(
     while True:
         length += 1
         # Each beam can end in one way only, so 2K candidates always hold K that go on, and no beam has more of them.
-        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, NEVER_WRITTEN), 2 * width)
+        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, marks.never_written), 2 * width)
         count = tokens_BC.shape[1]
         totals_ME = (sums_MK.reshape(-1, 1) + logprobs_BC).reshape(len(active), -1)
         flat_MC = (-totals_ME).argsort(axis=1, kind="stable")[:, : 2 * width]
         best_MC, from_MC = _pick(totals_ME, flat_MC), flat_MC // count
         token_MC = _pick(tokens_BC.reshape(len(active), -1), flat_MC)
-        ends_MC = token_MC == END
+        ends_MC = token_MC == marks.end
         # A text that ends is taken if it is among the K best of its sentence.
         for place, candidate in np.argwhere(ends_MC[:, :width]):
             tokens = written_MKT[place, from_MC[place, candidate]].tolist()
@@ -63,8 +60,8 @@ def beam(
         if len(keep) < len(active):
             sums_MK, token_MK, written_MKT, rows_MK = (t[keep] for t in (sums_MK, token_MK, written_MKT, rows_MK))
             active = [active[place] for place in keep]
-        state = state.reorder(state.own(rows_MK.ravel()))
-        logits_BV, state = decoder.step(state.own(token_MK.ravel()), state)
+        state = state.reorder(rows_MK.ravel())
+        logits_BV, state = decoder.step(token_MK.ravel(), state)
     return [sentence.best() for sentence in sentences]
 
 

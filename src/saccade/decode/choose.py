@@ -1,24 +1,20 @@
 """The likeliest next tokens, without a log-probability for every other one."""
 
-from typing import Any
-
 import numpy as np
 
 from saccade import native
-from saccade.decode.running import as_array
+from saccade.runtime.contract import Floats, Ids
 
 
-def best_tokens(logits_BV: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Each row's `count` likeliest tokens, likeliest first: natural log-probabilities [B, C] and tokens [B, C].
-
-    Logits are an array or a tensor.
-    """
-    count = min(count, logits_BV.shape[1])
-    library = native.kernels()
-    if library is None or _elsewhere(logits_BV):
-        return _by_pytorch(logits_BV, count)
-    logits_BV = np.ascontiguousarray(as_array(logits_BV))
+def best_tokens(logits_BV: Floats, count: int) -> tuple[Floats, Ids]:
+    """Each row's `count` likeliest tokens, likeliest first, of equals the lower: natural log-probabilities [B, C] and
+    tokens [B, C]."""
     rows, vocabulary = logits_BV.shape
+    count = min(count, vocabulary)
+    library = native.kernels()
+    if library is None:
+        return _in_numpy(logits_BV, count)
+    logits_BV = np.ascontiguousarray(logits_BV)
     logprobs_BC = np.empty((rows, count), dtype=np.float32)
     tokens_BC = np.empty((rows, count), dtype=np.int64)
     parts = (logprobs_BC.ctypes.data, tokens_BC.ctypes.data)
@@ -26,16 +22,17 @@ def best_tokens(logits_BV: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
     return logprobs_BC, tokens_BC
 
 
-def _elsewhere(logits_BV: Any) -> bool:
-    """Whether it is a tensor that the kernels cannot read."""
-    return not isinstance(logits_BV, np.ndarray) and (
-        logits_BV.device.type != "cpu" or str(logits_BV.dtype) != "torch.float32"
-    )
+def _in_numpy(logits_BV: Floats, count: int) -> tuple[Floats, Ids]:
+    """Where there are no kernels."""
+    some_BC = np.argpartition(-logits_BV, count - 1, axis=1)[:, :count]
+    values_BC = np.take_along_axis(logits_BV, some_BC, axis=1)
+    order_BC = np.lexsort((some_BC, -values_BC), axis=1)
+    best_BC = np.take_along_axis(values_BC, order_BC, axis=1)
+    return best_BC - log_sum_exp(logits_BV), np.take_along_axis(some_BC, order_BC, axis=1)
 
 
-def _by_pytorch(logits_BV: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-    import torch  # for tensors, which are there only where it is
-
-    logits_BV = torch.as_tensor(logits_BV)
-    best = logits_BV.topk(count, dim=1)
-    return as_array(best.values - logits_BV.logsumexp(dim=1, keepdim=True)), as_array(best.indices)
+def log_sum_exp(logits_BV: Floats) -> Floats:
+    """log Σ e^x of each row: [B, 1]."""
+    most_B1 = logits_BV.max(axis=1, keepdims=True)
+    result: Floats = most_B1 + np.log(np.exp(logits_BV - most_B1).sum(axis=1, keepdims=True))
+    return result

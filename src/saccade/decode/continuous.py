@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from saccade.decode.greedy import Choose
-from saccade.decode.hypothesis import NEVER_WRITTEN, forbid, write_all
-from saccade.decode.running import Writer
+from saccade.decode.hypothesis import forbid, write_all
+from saccade.runtime.contract import DecoderLike, Ids, S
+from saccade.tokens.marks import Marks
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,13 @@ class Written:
 
 
 def write_on(
-    decoder: Writer, texts: Sequence[Sequence[int]], *, context: int, choose: Choose, over: set[int]
+    decoder: DecoderLike[S],
+    texts: Sequence[Sequence[int]],
+    *,
+    context: int,
+    marks: Marks,
+    choose: Choose,
+    over: set[int],
 ) -> Iterator[list[Written]]:
     """The next token of every text, again and again; a text that the caller puts into `over` leaves.
 
@@ -30,13 +37,14 @@ def write_on(
     """
     windows = [list(text[-_kept(len(text), context) :]) for text in texts]
     active = [i for i in range(len(texts)) if i not in over]
-    state, tokens_B = None, np.empty(0, dtype=np.int64)
+    state: S | None = None
+    tokens_B: Ids = np.empty(0, dtype=np.int64)
     while active:
         if state is None:
             logits_BV, state = write_all(decoder, None, [windows[i] for i in active])
         else:
-            logits_BV, state = decoder.step(state.own(tokens_B), state)
-        logprobs_B, tokens_B = choose(forbid(logits_BV, NEVER_WRITTEN), active)
+            logits_BV, state = decoder.step(tokens_B, state)
+        logprobs_B, tokens_B = choose(forbid(logits_BV, marks.never_written), active)
         written = [
             Written(i, token, logprob)
             for i, token, logprob in zip(active, tokens_B.tolist(), logprobs_B.tolist(), strict=True)
@@ -53,7 +61,7 @@ def write_on(
         if full:
             state = None
         elif going and len(going) < len(active):
-            state, tokens_B = state.reorder(state.own(np.array(going))), tokens_B[going]
+            state, tokens_B = state.reorder(np.array(going)), tokens_B[going]
         active = [active[row] for row in going]
 
 

@@ -2,20 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from saccade.decode.choose import best_tokens
-from saccade.decode.hypothesis import NEVER_WRITTEN, Hypothesis, begin, forbid, length_penalty
-from saccade.decode.running import Writer
-from saccade.tokens.marks import END
+from saccade.decode.hypothesis import Hypothesis, begin, forbid, length_penalty
+from saccade.runtime.contract import ArrayMemory, DecoderLike, Floats, Ids, S
+from saccade.tokens.marks import Marks
 
-Choose = Callable[[Any, list[int]], tuple[np.ndarray, np.ndarray]]
+Choose = Callable[[Floats, list[int]], tuple[Floats, Ids]]
 """Logits [B, V] of the next token, and which input each row belongs to -> log-probabilities [B] and tokens [B]."""
 
 
-def likeliest(logits_BV: Any, _: list[int]) -> tuple[np.ndarray, np.ndarray]:
+def likeliest(logits_BV: Floats, _: list[int]) -> tuple[Floats, Ids]:
     logprobs_B1, tokens_B1 = best_tokens(logits_BV, 1)
     return logprobs_B1[:, 0], tokens_B1[:, 0]
 
@@ -29,26 +28,27 @@ class _Text:
 
 
 def greedy(
-    decoder: Writer,
-    memory: Any,
+    decoder: DecoderLike[S],
+    memory: ArrayMemory | None,
     *,
     prefixes: Sequence[Sequence[int]],
+    marks: Marks,
     limits: Sequence[int],
     alpha: float = 0.0,
     choose: Choose = likeliest,
 ) -> list[Hypothesis]:
     """Write each text to its end mark or its own limit of tokens; texts that are done leave the batch."""
     texts = [_Text(list(prefix)) for prefix in prefixes]
-    logits_BV, state = begin(decoder, memory, prefixes, rows=1)
+    logits_BV, state = begin(decoder, memory, prefixes, marks, rows=1)
     active = list(range(len(texts)))
     while True:
-        logprobs_B, tokens_B = choose(forbid(logits_BV, NEVER_WRITTEN), active)
+        logprobs_B, tokens_B = choose(forbid(logits_BV, marks.never_written), active)
         going = []
         for row, (token, logprob) in enumerate(zip(tokens_B.tolist(), logprobs_B.tolist(), strict=True)):
             text = texts[active[row]]
             text.logprob += logprob
             text.written += 1
-            text.finished = token == END
+            text.finished = token == marks.end
             if not text.finished:
                 text.tokens.append(token)
                 if text.written < limits[active[row]]:
@@ -56,7 +56,7 @@ def greedy(
         if not going:
             break
         if len(going) < len(active):
-            state, tokens_B = state.reorder(state.own(np.array(going))), tokens_B[going]
+            state, tokens_B = state.reorder(np.array(going)), tokens_B[going]
             active = [active[row] for row in going]
-        logits_BV, state = decoder.step(state.own(tokens_B), state)
+        logits_BV, state = decoder.step(tokens_B, state)
     return [Hypothesis(t.tokens, t.logprob, t.logprob / length_penalty(t.written, alpha), t.finished) for t in texts]

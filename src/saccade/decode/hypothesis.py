@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from saccade.decode.running import Writer
-from saccade.tokens.marks import BEGIN, PAD
+from saccade.runtime.contract import ArrayMemory, DecoderLike, Floats, S
+from saccade.tokens.marks import Marks
 
 NEVER = float("-inf")
-NEVER_WRITTEN = (PAD, BEGIN)
 
 
 @dataclass(frozen=True)
@@ -32,34 +30,37 @@ def length_penalty(length: int, alpha: float) -> float:
     return float(((5 + length) / 6) ** alpha)
 
 
-def begin(writer: Writer, memory: Any, prefixes: Sequence[Sequence[int]], rows: int) -> tuple[Any, Any]:
-    """Write the begin mark and every prefix; the logits [B, V] that follow, and the state, each prefix `rows` times."""
-    last_BV, state = write_all(writer, memory, [[BEGIN, *prefix] for prefix in prefixes])
+def begin(
+    decoder: DecoderLike[S], memory: ArrayMemory | None, prefixes: Sequence[Sequence[int]], marks: Marks, rows: int
+) -> tuple[Floats, S]:
+    """Write the start mark and every prefix; the logits [B, V] that follow, and the state, each prefix `rows` times."""
+    last_BV, state = write_all(decoder, memory, [[marks.start, *prefix] for prefix in prefixes])
     if rows == 1:
         return last_BV, state
-    return last_BV[state.own(np.arange(len(prefixes)).repeat(rows))], state.repeat(rows)
+    return last_BV.repeat(rows, axis=0), state.repeat(rows)
 
 
-def write_all(writer: Writer, memory: Any, texts: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+def write_all(decoder: DecoderLike[S], memory: ArrayMemory | None, texts: Sequence[Sequence[int]]) -> tuple[Floats, S]:
     """Write texts of any lengths, one per memory; the logits [B, V] of what follows each, and the state."""
-    logits_BTV, state = write_each(writer, memory, texts)
+    logits_BTV, state = write_each(decoder, memory, texts)
     last_B = np.array([len(text) - 1 for text in texts])
-    return logits_BTV[state.own(np.arange(len(texts))), state.own(last_B)], state
+    return logits_BTV[np.arange(len(texts)), last_B], state
 
 
-def write_each(writer: Writer, memory: Any, texts: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+def write_each(decoder: DecoderLike[S], memory: ArrayMemory | None, texts: Sequence[Sequence[int]]) -> tuple[Floats, S]:
     """Write texts of any lengths, one per memory; the logits [B, T, V] of what follows each token, meaningless past a
     text's end, and the state."""
     lengths_B = np.array([len(text) for text in texts])
-    tokens_BT = np.full((len(texts), lengths_B.max()), PAD, dtype=np.int64)
+    tokens_BT = np.zeros((len(texts), lengths_B.max()), dtype=np.int64)  # past a text's end any id will do
     for row, text in enumerate(texts):
         tokens_BT[row, : len(text)] = text
-    state = writer.start(memory, 1 if memory is not None else len(texts))
-    return writer.extend(state.own(tokens_BT), state.own(lengths_B), state)
+    state = decoder.start(memory, 1 if memory is not None else len(texts))
+    return decoder.extend(tokens_BT, lengths_B, state)
 
 
-def forbid(logits_BV: Any, tokens: Sequence[int]) -> Any:
+def forbid(logits_BV: Floats, tokens: Sequence[int]) -> Floats:
     """Make some tokens impossible, in place: a decoder's logits belong to the search that asked for them."""
     for token in tokens:
-        logits_BV[:, token] = NEVER
+        if token < logits_BV.shape[1]:
+            logits_BV[:, token] = NEVER
     return logits_BV

@@ -1,35 +1,33 @@
-"""Drawing the next token at random, with one generator per text so that no text depends on its neighbours."""
+"""Sampling the next token, with one generator per text so that no text depends on its neighbours."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from saccade.decode.filters import keep_likeliest, keep_nucleus, penalise
-from saccade.decode.running import as_array
+from saccade.decode.choose import log_sum_exp
+from saccade.decode.filters import keep_likeliest, keep_nucleus, penalise, softmax
 from saccade.errors import WrongUse
+from saccade.runtime.contract import Floats, Ids
 
 LARGEST_SEED = 2**40
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """How to draw."""
+    """How to sample."""
 
     temperature: float | None = None
-    """Below 1 bolder towards the likely, above 1 more varied; None takes the likeliest."""
+    """Below 1 favours likely tokens, above 1 gives more varied texts; None takes the likeliest token."""
     top_k: int | None = None
-    """Draw from the so many likeliest tokens only."""
+    """Sample from this many likeliest tokens only."""
     top_p: float | None = None
-    """Draw from the fewest tokens that hold this share of the probability."""
+    """Sample from the fewest tokens that hold this share of the probability."""
     repetition: float = 1.0
     """Above 1: tokens that were there before become less likely."""
     seed: int = 0
-    """Same seed, same draws."""
+    """Same seed, same samples."""
 
     def __post_init__(self) -> None:
         if self.temperature is not None and not 0 < self.temperature < math.inf:
@@ -44,49 +42,65 @@ class Drawing:
             raise WrongUse(f"the seed must be between 0 and {LARGEST_SEED - 1}, not {self.seed}")
 
 
+class Generator:
+    """Uniform numbers of one text: the Mersenne Twister, drawn as PyTorch's CPU generator draws doubles, so that a seed
+    gives the texts it always gave."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.RandomState(seed % 2**32)
+
+    def uniform(self) -> float:
+        """In [0, 1)."""
+        high, low = np.frombuffer(self.random.bytes(8), dtype="<u4").tolist()
+        return float(((high << 32 | low) & (2**53 - 1)) * 2.0**-53)
+
+
 @dataclass
 class Draw:
-    """A chooser for `greedy` that draws from softmax(logits / temperature) after the filters."""
+    """A chooser for `greedy` that samples from softmax(logits / temperature) after the filters."""
 
     drawing: Drawing
     numbers: Sequence[int]
-    """The texts' places in the whole input: they, not the batch, decide the draws."""
+    """The texts' places in the whole input: they, not the batch, decide the samples."""
     prefixes: Sequence[Sequence[int]]
-    """What stands there before the first draw."""
+    """What stands there before the first sample."""
     seen: list[set[int]] = field(init=False)
-    generators: list[torch.Generator] = field(init=False)
+    generators: list[Generator] = field(init=False)
 
     def __post_init__(self) -> None:
         seed = self.drawing.seed
         self.seen = [set(prefix) for prefix in self.prefixes]
-        self.generators = [torch.Generator().manual_seed(seed * 1_000_003 + number) for number in self.numbers]
+        self.generators = [Generator(seed * 1_000_003 + number) for number in self.numbers]
 
-    def __call__(self, logits_BV: Any, inputs: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """The log-probabilities are the model's own: what was filtered changes what is drawn, not how likely it is."""
-        logits_BV = torch.as_tensor(logits_BV)
-        drawn_B1 = self._draw(self._filtered(logits_BV, inputs), inputs)
+    def __call__(self, logits_BV: Floats, inputs: list[int]) -> tuple[Floats, Ids]:
+        """The log-probabilities are the model's own: filters change what is sampled, not how likely it is."""
+        drawn_B = self._draw(self._filtered(logits_BV, inputs), inputs)
         if self.drawing.repetition != 1:
-            for i, token in zip(inputs, drawn_B1[:, 0].tolist(), strict=True):
+            for i, token in zip(inputs, drawn_B.tolist(), strict=True):
                 self.seen[i].add(token)
-        logprobs_B1 = logits_BV.gather(1, drawn_B1) - logits_BV.logsumexp(dim=1, keepdim=True)
-        return as_array(logprobs_B1[:, 0]), as_array(drawn_B1[:, 0])
+        logprobs_B = logits_BV[np.arange(len(drawn_B)), drawn_B] - log_sum_exp(logits_BV)[:, 0]
+        return logprobs_B, drawn_B
 
-    def _filtered(self, logits_BV: Tensor, inputs: list[int]) -> Tensor:
+    def _filtered(self, logits_BV: Floats, inputs: list[int]) -> Floats:
         drawing = self.drawing
         if drawing.repetition != 1:
             logits_BV = penalise(logits_BV, [self.seen[i] for i in inputs], drawing.repetition)
         if drawing.temperature is not None:
-            # Seen from the likeliest, which stays at 0: however cold, nothing grows beyond what a float can hold.
-            logits_BV = (logits_BV - logits_BV.amax(dim=1, keepdim=True)).double() / drawing.temperature
+            # Measured from the likeliest, which stays at 0: however cold, the others at most become impossible.
+            below_BV = (logits_BV - logits_BV.max(axis=1, keepdims=True)).astype(np.float64)
+            with np.errstate(over="ignore"):
+                logits_BV = below_BV / drawing.temperature
         if drawing.top_k is not None:
             logits_BV = keep_likeliest(logits_BV, drawing.top_k)
         return logits_BV if drawing.top_p is None else keep_nucleus(logits_BV, drawing.top_p)
 
-    def _draw(self, logits_BV: Tensor, inputs: list[int]) -> Tensor:
+    def _draw(self, logits_BV: Floats, inputs: list[int]) -> Ids:
+        likeliest_B: Ids = logits_BV.argmax(axis=1)
         if self.drawing.temperature is None:
-            return logits_BV.argmax(dim=1, keepdim=True)
-        uniform = torch.stack([torch.rand(1, generator=self.generators[i], dtype=torch.float64) for i in inputs])
-        cumulative = logits_BV.softmax(dim=-1).cumsum(dim=-1)
+            return likeliest_B
+        cumulative_BV = softmax(logits_BV).cumsum(axis=1)
+        uniform_B = np.array([self.generators[i].uniform() for i in inputs])
         # The first token whose cumulative probability passes the draw; scaled so that rounding cannot pass the last.
-        drawn = torch.searchsorted(cumulative, uniform.to(cumulative.device) * cumulative[:, -1:], right=True)
-        return drawn.clamp(max=logits_BV.shape[1] - 1)
+        drawn_B = (cumulative_BV <= (uniform_B * cumulative_BV[:, -1])[:, None]).sum(axis=1)
+        limited_B: Ids = np.minimum(drawn_B, logits_BV.shape[1] - 1)
+        return limited_B

@@ -1,4 +1,4 @@
-"""How right chosen classes and predicted numbers are: figures with their intervals, and who is taken for whom."""
+"""Scores of predicted classes and numbers, with intervals, and the confusion matrix."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
 
 BOOTSTRAP, SEED = 1000, 12345
-"""How often examples are drawn again, with what seed; as sacrebleu does."""
+"""Number of bootstrap samples and their seed, as in sacrebleu."""
 AT_ONCE = 4_000_000
 """Drawn examples held in memory at a time."""
 WIDEST = 8
@@ -25,7 +25,7 @@ class Classified:
     predicted: Sequence[int]
     classes: Sequence[str]
     groups: Sequence[int] | None = None
-    """What examples are drawn again together for intervals, such as each word's sentence; alone if not said."""
+    """Groups of examples that are resampled together, such as the words of a sentence. Default: each by itself."""
 
     def __post_init__(self) -> None:
         groups = len(self.gold) if self.groups is None else len(self.groups)
@@ -115,7 +115,7 @@ def _drawing(bootstrap: int) -> str:
 
 
 def _half(drawn: list[np.ndarray]) -> float | None:
-    """Half of what holds the middle 95 % of the drawings."""
+    """Half of the central 95 % interval of the bootstrap samples."""
     if not drawn:
         return None
     low, high = np.percentile(np.concatenate(drawn), [2.5, 97.5])
@@ -231,7 +231,7 @@ def _ranks(values_N: np.ndarray, weights_RN: np.ndarray) -> np.ndarray:
     return np.asarray(ranks_RV[:, place_N])
 
 
-# Who is taken for whom
+# The confusion matrix
 
 
 def confusion_table(answers: Classified) -> str:
@@ -266,12 +266,12 @@ def draw_confusion(answers: Classified, path: Path) -> Path:
     counts_GP = answers.confusion_GP
     names = [_printable(name) for name in answers.classes]
     shares_GP = counts_GP / np.maximum(counts_GP.sum(1, keepdims=True), 1)
-    cell = min(0.45, 36 / len(names))  # inches; hundreds of classes are small, but no wall
+    cell = min(0.45, 36 / len(names))  # inches: a limit for hundreds of classes
     size = 1.8 + 0.08 * max(map(len, names)) + cell * len(names)
     figure = Figure(figsize=(size + 0.8, size), layout="constrained")
     axes = figure.add_subplot()
     image = axes.imshow(shares_GP, cmap="Blues", vmin=0.0, vmax=1.0)
-    # Names are names: a pair of dollars is no formula.
+    # A pair of dollar signs in a name is not a formula.
     axes.set_xticks(range(len(names)), names, rotation=45, ha="left", rotation_mode="anchor", parse_math=False)
     axes.xaxis.tick_top()
     axes.set_yticks(range(len(names)), names, parse_math=False)
@@ -298,5 +298,5 @@ def _percents(part_C: np.ndarray, whole_C: np.ndarray) -> list[str]:
 
 
 def _printable(name: str) -> str:
-    """A name out of a file, with nothing in it that a terminal would obey."""
+    """A name from a file, without control characters for a terminal."""
     return "".join(character if character.isprintable() else "\ufffd" for character in name)

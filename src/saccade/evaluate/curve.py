@@ -1,4 +1,4 @@
-"""Accuracy against the number of examples: the share of right answers, and how far it can be trusted."""
+"""Accuracy against the number of examples: the share of right answers, with its interval."""
 
 import math
 from collections.abc import Sequence
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 NORMAL_95 = 1.959964
-"""So many standard deviations to each side hold 95 % of a normal distribution."""
+"""Standard deviations to each side that hold 95 % of a normal distribution."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """How often the answer was right when so many examples were asked for."""
+    """Right answers for one number of examples."""
 
     k: int
     right: int
@@ -39,7 +39,7 @@ class Point:
 def wilson(right: int, asked: int, z: float = NORMAL_95) -> tuple[float, float]:
     """Wilson's interval for a share: (p + z²/2n ± z √(p(1-p)/n + z²/4n²)) / (1 + z²/n) (Wilson 1927).
 
-    Unlike p ± z √(p(1-p)/n) it stays within 0 and 1, and is no point where all answers or none are right.
+    Unlike p ± z √(p(1-p)/n) it stays within 0 and 1, and has a width even if all answers or none are right.
     """
     share, scale = right / asked, 1 + z * z / asked
     middle = (share + z * z / (2 * asked)) / scale

@@ -9,7 +9,6 @@ from saccade.data.stream import Stream
 from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
 from saccade.models.gpt import LanguageModel
-from saccade.tokens.marks import PAD
 from saccade.train.loss import cross_entropy
 
 ROWS_TOKENS = 8192
@@ -18,7 +17,7 @@ ROWS_TOKENS = 8192
 
 @dataclass(frozen=True)
 class Surprise:
-    """What the model did not know of a text."""
+    """The total surprise of a model at a text."""
 
     nats: float
     """-log p of all of it."""
@@ -36,7 +35,7 @@ class Surprise:
     def scores(self, text_bytes: int) -> list[Score]:
         how = f"tokens:{self.tokens}|bytes:{text_bytes}|context:{self.context}|stride:{self.stride}"
         bits = self.nats / math.log(2) / text_bytes
-        # A model that has learnt nothing may be surprised beyond what a float can say.
+        # The perplexity of an untrained model may overflow a float.
         perplexity = math.exp(min(self.loss, 700.0))
         return [
             Score("loss", self.loss, None, how, digits=4),
@@ -52,7 +51,8 @@ def surprise(model: LanguageModel, stream: Stream, *, stride: int | None = None)
     nats, tokens = 0.0, 0
     with torch.inference_mode():
         for batch, counts in stream.windows(context, stride, rows=max(1, ROWS_TOKENS // context)):
-            real_BT = (batch.labels_BT != PAD) & torch.from_numpy(counts)
+            counts_BT = torch.from_numpy(counts)
+            real_BT = counts_BT if batch.real_BT is None else counts_BT & batch.real_BT
             features_BTD = model.features(batch.tokens_BT, batch.documents_BT)
             labels_N = batch.labels_BT[real_BT]
             _, nll = cross_entropy(features_BTD[real_BT], model.decoder.head, labels_N, 0.0)

@@ -1,4 +1,4 @@
-"""How often a pre-trained model guesses right, beside guessing the same thing every time."""
+"""Accuracy of a pre-trained model, beside that of the most frequent answer."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -15,43 +15,43 @@ from saccade.models.xlnet import PermutationModel
 
 @dataclass
 class Guesses:
-    """What was guessed of hidden words, and of pairs of texts."""
+    """Predictions of masked words and of next sentences."""
 
     nats: float = 0.0
-    """-log p of all hidden words."""
+    """-log p of all masked words."""
     right: int = 0
     words: Counter[int] = field(default_factory=Counter)
-    """Hidden words, by how often."""
-    follows_right: int = 0
-    follows: Counter[int] = field(default_factory=Counter)
-    """Pairs that follow, and that do not."""
+    """Counts of the masked words."""
+    next_sentence_right: int = 0
+    next_sentence: Counter[int] = field(default_factory=Counter)
+    """Counts of pairs with and without a next sentence."""
 
     def figures(self) -> dict[str, float]:
         """For a validation."""
         found = {"loss": self.nats / self.words.total(), "words": 100 * self.right / self.words.total()}
-        if self.follows:
-            found["follows"] = 100 * self.follows_right / self.follows.total()
+        if self.next_sentence:
+            found["next_sentence"] = 100 * self.next_sentence_right / self.next_sentence.total()
         return found
 
     def scores(self) -> list[Score]:
-        """Each with what the most frequent answer of this very text would score."""
+        """Scores, each beside that of the most frequent answer in this text."""
         figures, masked = self.figures(), f"masked:{self.words.total()}"
         found = [
             Score("masked-word loss", figures["loss"], None, masked, digits=4),
             Score("masked-word accuracy", figures["words"], None, masked),
             Score("… always the most frequent word", _best_share(self.words), None, masked),
         ]
-        if self.follows:
-            pairs = f"pairs:{self.follows.total()}"
+        if self.next_sentence:
+            pairs = f"pairs:{self.next_sentence.total()}"
             found += [
-                Score("next-sentence accuracy", figures["follows"], None, pairs),
-                Score("… always the same answer", _best_share(self.follows), None, pairs),
+                Score("next-sentence accuracy", figures["next_sentence"], None, pairs),
+                Score("… always the same answer", _best_share(self.next_sentence), None, pairs),
             ]
         return found
 
 
 def guess(model: MaskedModel | PermutationModel, rows: Rows, hider: Hider) -> Guesses:
-    """All rows of an epoch, hidden once."""
+    """All rows of an epoch, masked once."""
     found = Guesses()
     with torch.inference_mode():
         for numbers in rows.batches:
@@ -61,10 +61,10 @@ def guess(model: MaskedModel | PermutationModel, rows: Rows, hider: Hider) -> Gu
             found.right += int((logits_NV.argmax(dim=1) == batch.labels_N).sum())
             found.words.update(batch.labels_N.tolist())
             if logits_B2 is not None:
-                known_B = batch.follows_B != UNKNOWN
-                labels = batch.follows_B[known_B]
-                found.follows_right += int((logits_B2.argmax(dim=1)[known_B] == labels).sum())
-                found.follows.update(labels.tolist())
+                known_B = batch.next_sentence_B != UNKNOWN
+                labels = batch.next_sentence_B[known_B]
+                found.next_sentence_right += int((logits_B2.argmax(dim=1)[known_B] == labels).sum())
+                found.next_sentence.update(labels.tolist())
     return found
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Score:
-    """A figure that can be compared: value, interval, and exactly how it was computed."""
+    """A score: value, interval, and a signature that says how it was computed."""
 
     name: str
     value: float
@@ -19,7 +19,7 @@ class Score:
     """Half of the 95 % bootstrap interval."""
     signature: str
     digits: int = 2
-    """Behind the point, when it is printed."""
+    """Decimals to print."""
 
     def __str__(self) -> str:
         spread = "" if self.interval is None else f" ± {self.interval:.{self.digits}f}"

@@ -1,4 +1,4 @@
-"""How well words are pronounced: wrong words and wrong phonemes, where several pronunciations may be accepted."""
+"""Word and phoneme error rates of pronunciations; a word may have several accepted ones."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""How well misspelt sentences are put right: words that are right, misspelt ones made so, right ones made wrong.
+"""Scores of spelling correction: right words, misspellings corrected, right words spoilt.
 
 A word is what stands between spaces, punctuation and case included. It is right where it is the same as in the truth.
 """
@@ -13,20 +13,20 @@ from saccade.evaluate.classes import BOOTSTRAP, SEED
 from saccade.evaluate.metrics import Score
 
 LETTER, WORD = 1, 1_000_000
-"""Of two ways to lay words side by side that have equally many words wrong, the one with fewer wrong letters counts."""
+"""Of two alignments with equally many wrong words, the one with fewer wrong letters counts."""
 
 
 def ratio_score(
     name: str, counts_N2: np.ndarray, signature: str, *, bootstrap: int = BOOTSTRAP, scale: float = 1.0
 ) -> Score:
-    """The sum of all parts over the sum of all wholes, times `scale`; the interval draws rows of the two again."""
+    """The sum of all parts over the sum of all wholes, times `scale`; the bootstrap interval resamples rows."""
     part, whole = counts_N2.sum(0)
     if not whole:
         raise ValueError(f"{name}: nothing to count")
     digits = 4 if scale == 1 else 2
     if bootstrap < 2:
         return Score(name, float(scale * part / whole), None, signature, digits)
-    # Drawing rows is drawing the kinds of rows as often as they occur, and these are few.
+    # Resampling rows equals resampling the distinct kinds of rows, which are few.
     kinds_K2, often_K = np.unique(counts_N2, axis=0, return_counts=True)
     drawn_RK = np.random.default_rng(SEED).multinomial(len(counts_N2), often_K / len(counts_N2), size=bootstrap)
     drawn_R2 = drawn_RK @ kinds_K2
@@ -36,11 +36,11 @@ def ratio_score(
     return Score(name, float(scale * part / whole), float(high - low) / 2, signature, digits)
 
 
-# Words side by side
+# WordAlignment of words
 
 
 @dataclass(frozen=True)
-class Alignment:
+class WordAlignment:
     """What a text has of the truth's words."""
 
     right: list[bool]
@@ -49,10 +49,10 @@ class Alignment:
     """How many words the text has that are none of the truth's: before each of these, and behind the last."""
 
 
-def align(text: str, truth: str) -> Alignment:
-    """The text's words laid beside the truth's with the fewest insertions, deletions and substitutions of words.
+def align(text: str, truth: str) -> WordAlignment:
+    """Align the words of text and truth with the fewest insertions, deletions and substitutions.
 
-    Words may be lost, torn, joined and invented: the words around are still met by their like.
+    Words may be lost, split, joined or invented; the words around them are still aligned.
     """
     words, truths = text.split(), truth.split()
     shared = min(len(words), len(truths))
@@ -60,13 +60,13 @@ def align(text: str, truth: str) -> Alignment:
     shared -= front
     behind = next((place for place in range(shared) if words[-1 - place] != truths[-1 - place]), shared)
     middle = _align_words(words[front : len(words) - behind], truths[front : len(truths) - behind])
-    return Alignment(
+    return WordAlignment(
         [True] * front + middle.right + [True] * behind,
         [0] * front + middle.extra + [0] * behind,
     )
 
 
-def _align_words(words: list[str], truths: list[str]) -> Alignment:
+def _align_words(words: list[str], truths: list[str]) -> WordAlignment:
     cost = [[0] * (len(words) + 1) for _ in range(len(truths) + 1)]
     came = [[(0, 0)] * (len(words) + 1) for _ in range(len(truths) + 1)]
     for i in range(len(truths) + 1):
@@ -89,7 +89,7 @@ def _align_words(words: list[str], truths: list[str]) -> Alignment:
         elif across:
             right[i - 1] = words[j - 1] == truths[i - 1]
         i, j = i - down, j - across
-    return Alignment(right, extra)
+    return WordAlignment(right, extra)
 
 
 def _price(word: str, truth: str) -> int:
@@ -104,7 +104,7 @@ class Corrected:
     """Sentences as they were, as they came out, and as they should be, in counts of places.
 
     A place is a word of the truth, or one where a text has a word too many: such a place is wrong in a text that has
-    the word, and right in one that has not. So a torn word is two wrong places, and an invented word is one.
+    the word, and right in one that has not. So a split word is two wrong places, and an invented word is one.
     """
 
     before_after_S22: np.ndarray

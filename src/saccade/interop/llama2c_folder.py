@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.arch.gpt import GptConfig
 from saccade.errors import UserError, WrongUse
 from saccade.folder import Storage, write_card
 from saccade.interop.llama2c import Content, Llama, read_llama2c, read_llama2c_tokenizer
-from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
+from saccade.models.gpt import LanguageModel, build_gpt
 from saccade.nn.rotary import Rotary
-from saccade.tokens.marks import BEGIN, END
+from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import read_vocabulary
 from saccade.weights import write_folder
 
@@ -37,17 +38,24 @@ def import_llama2c(model: Path, tokenizer: Path | None, out: Path, *, name: str,
     where = tokenizer or model
     pieces = read_llama2c_tokenizer(rest or _mapped(where), llama.vocabulary, str(where)).to_str()
     # What this version would not read again is not written.
-    read_vocabulary(pieces, where, spaced=False)
+    marks = read_vocabulary(pieces, where, spaced=False).marks
     _insist_on_finite(llama, storage, model)
-    config, language_model = to_language_model(llama, str(model))
-    table = {"task": "language", "name": name, "model": config.table(), "data": {}, "marked": True}
+    config, language_model = to_language_model(llama, marks, str(model))
+    table = {
+        "task": "language",
+        "name": name,
+        "marks": marks.table(),
+        "model": config.table(),
+        "data": {},
+        "marked": True,
+    }
     with _whole_or_nothing(out):
         write_card(out, _card(name, llama, model, content, storage))
         write_folder(out, table, language_model, pieces, storage=storage)
     return llama
 
 
-def to_language_model(llama: Llama, where: str) -> tuple[GptConfig, LanguageModel]:
+def to_language_model(llama: Llama, marks: Marks, where: str) -> tuple[GptConfig, LanguageModel]:
     """The same model in our parts; of its weights, only what changes its place in memory is copied."""
     config = GptConfig.read(
         {
@@ -69,14 +77,14 @@ def to_language_model(llama: Llama, where: str) -> tuple[GptConfig, LanguageMode
     # On this device nothing has numbers, so none are drawn that would be thrown away.
     with torch.device("meta"):
         model = build_gpt(config, llama.vocabulary)
-    model.load_state_dict(_weights(llama), assign=True)
+    model.load_state_dict(_weights(llama, marks), assign=True)
     for block in model.decoder.blocks:
         # Its angles are no weights, and have no numbers yet.
         block.self_attention.rotary = Rotary(llama.width // llama.heads)
     return config, model.eval()
 
 
-def _weights(llama: Llama) -> dict[str, Tensor]:
+def _weights(llama: Llama, marks: Marks) -> dict[str, Tensor]:
     theirs = {name: torch.from_numpy(weight) for name, weight in llama.weights.items()}
     ours = {"embed.tokens.weight": theirs["token_embedding"], "norm.weight": theirs["final_norm"]}
     for i in range(llama.layers):
@@ -93,7 +101,7 @@ def _weights(llama: Llama) -> dict[str, Tensor]:
     # Its texts follow each other with <s> between them, and llama2.c stops there. Ours end with </s>, and no <s> is
     # ever written: the two change places among what is predicted, while what is read begins with <s> as before.
     head_VD = theirs.get("head", theirs["token_embedding"]).clone()
-    head_VD[[BEGIN, END]] = head_VD[[END, BEGIN]]
+    head_VD[[marks.begin, marks.end]] = head_VD[[marks.end, marks.begin]]
     return {f"decoder.{name}": weight for name, weight in (ours | {"head.weight": head_VD}).items()}
 
 

@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.text import Text
 
 from saccade.errors import UserError, WrongUse
+from saccade.folder import replace_file
+from saccade.look.heatmap import Heatmap
 from saccade.look.record import Alignment
 
 SUFFIXES = (".png", ".svg")
@@ -21,31 +23,9 @@ def check_suffix(path: Path) -> None:
 
 def draw(alignment: Alignment, path: Path) -> Path:
     """Source words from left to right, target words downwards; darker is more."""
-    from matplotlib.figure import Figure
-
     check_suffix(path)
-    rows, columns = alignment.weights_TS.shape
-    longest = max(len(word) for word in alignment.target)
-    figure = Figure(figsize=(1.6 + 0.08 * longest + 0.42 * columns, 1.6 + 0.36 * rows), layout="constrained")
-    axes = figure.add_subplot()
-    image = axes.imshow(alignment.weights_TS, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-    # Words are words: a pair of dollars is no formula.
-    axes.set_xticks(range(columns), alignment.source, rotation=45, ha="left", rotation_mode="anchor", parse_math=False)
-    axes.xaxis.tick_top()
-    axes.set_yticks(range(rows), alignment.target, parse_math=False)
-    axes.tick_params(length=0)
-    axes.set_xticks([edge - 0.5 for edge in range(1, columns)], minor=True)
-    axes.set_yticks([edge - 0.5 for edge in range(1, rows)], minor=True)
-    axes.grid(which="minor", color="#dddddd", linewidth=0.6)
-    axes.tick_params(which="minor", length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    axes.set_xlabel(alignment.title, fontsize=8, color="#555555")
-    figure.colorbar(image, ax=axes, shrink=0.8, pad=0.02)
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from None
+    heatmap = Heatmap(alignment.weights_TS, alignment.source, alignment.target, alignment.title)
+    replace_file(path, heatmap.svg() if path.suffix.lower() == ".svg" else heatmap.png())
     return path
 
 

@@ -1,69 +1,19 @@
 """BERT: a stack that sees all of a text, pre-trained by guessing masked words and what follows (Devlin et al. 2018)."""
 
-from functools import partial
-from typing import Literal
-
 import torch
 import torch.nn.functional as F
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from saccade.config import Record
-from saccade.models.contract import Memory, TextEncoder, matrix_weights
+from saccade.arch.bert import BertConfig
+from saccade.arch.heads import EncoderModel, WordsHead
+from saccade.arch.positions import added
+from saccade.arch.weights import flops
+from saccade.models.blocks import build_blocks, build_norm, last_norm
+from saccade.models.contract import Memory, TextEncoder
 from saccade.models.heads import Pooler
-from saccade.nn.block import Block, Blocks
 from saccade.nn.dropout import Dropout
-from saccade.nn.feedforward import FeedForward
 from saccade.nn.masks import Keys
-from saccade.nn.multihead import SelfAttention
-from saccade.nn.norms import RESIDUALS
-from saccade.nn.positions import AnyPositionsConfig, LearnedConfig, build_positions
-from saccade.nn.rotary import RotaryConfig, build_rotary, insist_on_pairs
-
-
-class BertConfig(Record):
-    """An encoder that is pre-trained. The defaults are BERT's parts; RoBERTa is the same without segments."""
-
-    kind: Literal["bert"] = "bert"
-    layers: int = Field(4, ge=1, le=1000)
-    """Blocks, one after the other."""
-    width: int = Field(256, ge=2, le=65536)
-    """Size of the vectors between blocks."""
-    heads: int = Field(4, ge=1, le=1024)
-    """Attentions side by side; they share the width."""
-    hidden: int = Field(1024, ge=1, le=1_048_576)
-    """Inner width of the feed-forward network."""
-    activation: Literal["relu", "gelu"] = "gelu"
-    """What stands between its two matrices."""
-    norm: Literal["pre", "post"] = "post"
-    """Layer norm after each sum, as in the paper, or before each sub-layer."""
-    epsilon: float = Field(1e-12, gt=0, lt=1)
-    """Keeps a norm finite; RoBERTa's is 1e-5."""
-    context: int = Field(512, ge=8, le=1_000_000)
-    """Tokens it reads at once, at most."""
-    positions: AnyPositionsConfig = Field(default_factory=lambda data: LearnedConfig(length=data.get("context", 512)))
-    """How a token knows where it stands: a vector per position, or rotary in every attention."""
-    segments: int = Field(2, ge=0, le=16)
-    """Kinds of vectors that say which of two texts a token is of; 0 is none."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Share of each sub-layer's output, and of the embedding, dropped in training."""
-
-    @model_validator(mode="after")
-    def _parts_fit(self) -> "BertConfig":
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} does not divide into {self.heads} heads")
-        insist_on_pairs(self.positions, self.width, self.heads)
-        if self.positions.kind == "sinusoidal" and self.width % 2:
-            raise ValueError(f"sinusoidal positions need an even width, not {self.width}")
-        if self.positions.kind == "learned" and self.positions.length < self.context:
-            raise ValueError(f"a context of {self.context} needs as many positions, not {self.positions.length}")
-        return self
-
-    @property
-    def least_weights(self) -> int:
-        """How many weights the stack has at the very least, known without building it."""
-        positions = self.positions.length * self.width if self.positions.kind == "learned" else 0
-        return self.layers * (4 * self.width**2 + 2 * self.width * self.hidden) + positions
+from saccade.nn.positions import build_positions
 
 
 class BertEmbedding(nn.Module):
@@ -73,10 +23,8 @@ class BertEmbedding(nn.Module):
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, config.width)
         self.segments = nn.Embedding(config.segments, config.width) if config.segments else None
-        # Rotary positions turn queries and keys inside every attention: nothing is added here.
-        where = config.positions
-        self.positions = None if isinstance(where, RotaryConfig) else build_positions(where, config.width)
-        self.norm = nn.LayerNorm(config.width, eps=config.epsilon)
+        self.positions = build_positions(added(config.positions), config.width)
+        self.norm = build_norm(config)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens_BT: Tensor, segments_BT: Tensor | None) -> Tensor:
@@ -95,11 +43,10 @@ class Bert(TextEncoder):
 
     def __init__(self, config: BertConfig, vocabulary: int) -> None:
         super().__init__()
-        self.width, self.context = config.width, config.context
+        self.config, self.width, self.context = config, config.width, config.context
         self.embed = BertEmbedding(config, vocabulary)
-        self.blocks = Blocks(_block(config) for _ in range(config.layers))
-        # Pre-norm leaves the sum of all blocks unnormalised; one norm more closes the stack.
-        self.norm = nn.LayerNorm(config.width, eps=config.epsilon) if config.norm == "pre" else nn.Identity()
+        self.blocks = build_blocks(config)
+        self.norm = last_norm(config)
         _begin_small(self)
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None, segments_MS: Tensor | None = None) -> Memory:
@@ -110,7 +57,7 @@ class Bert(TextEncoder):
         return Memory(self.norm(x), mask_MS)
 
     def flops(self, source: int) -> float:
-        return 2.0 * source * matrix_weights(self.blocks)
+        return flops(self.config.stack("source"), {"source": source})
 
 
 class WordHead(nn.Module):
@@ -166,23 +113,16 @@ class MaskedModel(nn.Module):
 
     def flops(self, tokens: int, masked: int) -> float:
         """Floating-point operations of one forward pass, output layer at masked positions only."""
-        return self.encoder.flops(tokens) + 2.0 * masked * matrix_weights(self.words)
+        head = WordsHead(next_sentence=self.follows is not None)
+        described = EncoderModel(encoder=self.encoder.config, head=head)
+        vocabulary = self.encoder.embed.tokens.num_embeddings
+        return flops(described.weights(vocabulary), {"source": tokens, "chosen": masked})
 
 
 def build_masked(config: BertConfig, vocabulary: int, *, follows: bool) -> MaskedModel:
     """`vocabulary` counts the mask, whose id is the last."""
     encoder = Bert(config, vocabulary)
     return MaskedModel(encoder, WordHead(encoder, config.epsilon), follows=follows)
-
-
-def _block(config: BertConfig) -> Block:
-    rotary = build_rotary(config.positions, config.width, config.heads)
-    norm = partial(nn.LayerNorm, eps=config.epsilon)
-    return Block(
-        SelfAttention(config.width, config.heads, rotary=rotary),
-        FeedForward(config.width, config.hidden, config.activation),
-        lambda: RESIDUALS[config.norm](config.width, config.dropout, norm),
-    )
 
 
 def _begin_small(module: nn.Module) -> None:

@@ -68,11 +68,6 @@ def join_memories(
     return joined, torch.cat(masks)
 
 
-def matrix_weights(module: nn.Module) -> int:
-    """Weights that are multiplied with every token."""
-    return sum(weight.numel() for weight in module.parameters() if weight.ndim == 2)
-
-
 class State(Protocol):
     """What a decoder remembers of what it has written, one row per text under way.
 
@@ -120,10 +115,6 @@ class Encoder(nn.Module):
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
         raise NotImplementedError
 
-    def flops(self, source: int) -> float:
-        """Floating-point operations of one forward pass over `source` tokens, in weight matrices."""
-        raise NotImplementedError
-
 
 class TextEncoder(Encoder):
     """Reads a text, or two as one row, to be classified or tagged."""
@@ -133,6 +124,10 @@ class TextEncoder(Encoder):
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None, segments_MS: Tensor | None = None) -> Memory:
         """`segments_MS` says which of two texts each token is of; None where there is one."""
+        raise NotImplementedError
+
+    def flops(self, source: int) -> float:
+        """Floating-point operations of one forward pass over `source` tokens, in weight matrices."""
         raise NotImplementedError
 
 
@@ -170,8 +165,4 @@ class Decoder(nn.Module):
     def step(self, tokens_B: Tensor, state: State) -> tuple[Tensor, State]:
         """Write one token in every row; logits [B, V] of the next, which the caller may change and the next
         step of this state may overwrite."""
-        raise NotImplementedError
-
-    def flops(self, source: int, target: int) -> float:
-        """Floating-point operations of one forward pass in weight matrices, output layer included."""
         raise NotImplementedError

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, cast
+from typing import cast
 
 import torch
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from saccade.config import Record
+from saccade.arch.convolution import ConvConfig
 from saccade.errors import UserError
 from saccade.models.contract import (
     Decoder,
@@ -17,7 +16,6 @@ from saccade.models.contract import (
     Memory,
     State,
     join_memories,
-    matrix_weights,
     memories_kept,
     rows_per_memory,
 )
@@ -25,46 +23,10 @@ from saccade.nn.attention import attend
 from saccade.nn.conv import GatedConvolution
 from saccade.nn.embed import Embedding
 from saccade.nn.masks import Keys
-from saccade.nn.positions import PositionsConfig, SinusoidalConfig
 from saccade.nn.scores import ScaledDot
 
 HALF = math.sqrt(0.5)
 """Two unit variances added and scaled by this are one again."""
-
-
-class ConvConfig(Record):
-    """A stack of gated convolutions."""
-
-    kind: Literal["convolution"] = "convolution"
-    layers: int = Field(4, ge=1, le=1000)
-    """Convolutions, one after the other."""
-    width: int = Field(256, ge=2, le=65536)
-    """Size of the vectors between layers."""
-    kernel: int = Field(3, ge=1, le=101)
-    """Neighbours a position sees in one layer, itself included; odd in an encoder."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Share of each layer's input, and of the embedding, dropped in training."""
-    positions: PositionsConfig = SinusoidalConfig()
-    """How a token knows where it stands."""
-
-    @property
-    def embed(self) -> int:
-        return self.width
-
-    @property
-    def looks(self) -> int:
-        return self.layers
-
-    @property
-    def least_weights(self) -> int:
-        positions = self.positions.length * self.width if self.positions.kind == "learned" else 0
-        return self.layers * 2 * self.kernel * self.width**2 + positions
-
-    @model_validator(mode="after")
-    def _positions_fit(self) -> "ConvConfig":
-        if self.positions.kind == "sinusoidal" and self.width % 2:
-            raise ValueError(f"sinusoidal positions need an even width, not {self.width}")
-        return self
 
 
 class Convolutions(nn.ModuleList):
@@ -96,9 +58,6 @@ class ConvEncoder(Encoder):
             x = (x + layer(nn.functional.pad(x, (0, 0, self.beside, self.beside)))) * HALF
         # What is looked at says both what stands there and what stands around it (their 3.3).
         return Memory((x + embedded) * HALF, mask_MS)
-
-    def flops(self, source: int) -> float:
-        return 2.0 * source * matrix_weights(self.layers)
 
 
 class ConvLook(nn.Module):
@@ -204,10 +163,6 @@ class ConvDecoder(Decoder):
         features_B1D, inputs = self._write(tokens_B[:, None], state)
         after = replace(state, windows=[x_BTD[:, 1:] for x_BTD in inputs], lengths_B=state.lengths_B + 1)
         return self.logits(features_B1D[:, 0]), after
-
-    def flops(self, source: int, target: int) -> float:
-        per_target = matrix_weights(self.layers) + matrix_weights(self.cross_attentions) + self.head.weight.numel()
-        return 2.0 * target * per_target
 
     def _write(self, tokens_BT: Tensor, state: ConvState) -> tuple[Tensor, list[Tensor]]:
         """Features, and each layer's inputs with the window before them."""

@@ -18,7 +18,7 @@ class Pooler(nn.Module):
         return result
 
 
-class Classifier(nn.Module):
+class ClassifierModel(nn.Module):
     """One of some classes, or, with a single output, a number, for a text or a pair of texts."""
 
     def __init__(self, encoder: TextEncoder, outputs: int, dropout: float, hide: TokenDropout | None = None) -> None:
@@ -43,7 +43,7 @@ class Classifier(nn.Module):
         return result
 
 
-class Tagger(nn.Module):
+class TaggerModel(nn.Module):
     """A tag for every word, read off the word's first piece."""
 
     def __init__(self, encoder: TextEncoder, outputs: int, dropout: float, hide: TokenDropout | None = None) -> None:

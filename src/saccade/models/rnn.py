@@ -7,87 +7,18 @@ the step, at its output, and may feed what it saw into the next one.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal, cast
+from typing import cast
 
 import torch
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from saccade.config import Record
-from saccade.models.contract import Decoder, Encoder, Memory, State, matrix_weights, rows_per_memory
-from saccade.models.rnn_state import Look, RecurrentState, Seen
+from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
+from saccade.models.contract import Decoder, Encoder, Memory, State, rows_per_memory
+from saccade.models.rnn_state import RecurrentLook, RecurrentState, Seen
 from saccade.nn.dropout import Dropout
 from saccade.nn.embed import Embedding
 from saccade.nn.masks import Keys
-from saccade.nn.recurrent import CELLS, Carried, Cell, CellName, Packing, read, unroll
-
-
-class RecurrentEncoderConfig(Record):
-    """A stack of recurrent layers that reads."""
-
-    kind: Literal["recurrent"] = "recurrent"
-    cell: CellName = "gru"
-    """gru: gated recurrent unit; lstm: long short-term memory."""
-    layers: int = Field(1, ge=1, le=100)
-    """Layers, one above the other."""
-    width: int = Field(256, ge=1, le=65536)
-    """Width of the state; a bidirectional layer has two of half the width."""
-    embed: int = Field(256, ge=1, le=65536)
-    """Width of the token vectors."""
-    bidirectional: bool = True
-    """A second state reads from the end."""
-    reverse: bool = False
-    """Read from the end only (Sutskever et al. 2014, 3.3)."""
-    dropout: float = Field(0.2, ge=0, lt=1)
-    """Share of each layer's input and output dropped in training."""
-
-    @model_validator(mode="after")
-    def _directions_make_sense(self) -> "RecurrentEncoderConfig":
-        if self.bidirectional and self.reverse:
-            raise ValueError("a bidirectional encoder reads in both directions already; set reverse = false")
-        if self.bidirectional and self.width % 2:
-            raise ValueError(f"the two directions share the width, and {self.width} is odd")
-        return self
-
-    @property
-    def least_weights(self) -> int:
-        return self.layers * 3 * self.width**2 // 2
-
-
-class RecurrentDecoderConfig(Record):
-    """A stack of recurrent layers that writes."""
-
-    kind: Literal["recurrent"] = "recurrent"
-    cell: CellName = "gru"
-    """gru: gated recurrent unit; lstm: long short-term memory."""
-    layers: int = Field(1, ge=1, le=100)
-    """Layers, one above the other."""
-    width: int = Field(256, ge=1, le=65536)
-    """Width of the state."""
-    embed: int = Field(256, ge=1, le=65536)
-    """Width of the token vectors, and of what the output layer reads."""
-    attention: Literal["none", "additive", "dot", "general", "scaled-dot"] = "additive"
-    """How the state is matched with the source; none: the context is the source's last state, always the same."""
-    context: Literal["none", "update", "output", "feeding"] = "update"
-    """Where the context goes. update: into every step and output (Cho, Bahdanau); output: into the output alone
-    (Luong); feeding: that output also into the next step (Luong 3.3); none: the last state starts the decoder, that is
-    all (Sutskever)."""
-    dropout: float = Field(0.2, ge=0, lt=1)
-    """Share of each layer's input and output dropped in training."""
-
-    @model_validator(mode="after")
-    def _attention_goes_somewhere(self) -> "RecurrentDecoderConfig":
-        if self.attention != "none" and self.context == "none":
-            raise ValueError("attention makes a context, and context = 'none' has no use for it")
-        return self
-
-    @property
-    def looks(self) -> int:
-        return 0 if self.attention == "none" else 1
-
-    @property
-    def least_weights(self) -> int:
-        return self.layers * 3 * self.width**2
+from saccade.nn.recurrent import CELLS, Carried, Cell, Packing, read, unroll
 
 
 class Cells(nn.ModuleList):
@@ -104,13 +35,13 @@ class RecurrentEncoder(Encoder):
         super().__init__()
         self.width = config.width
         self.embed = embed
-        self.backwards = [False, True] if config.bidirectional else [config.reverse]
+        self.backwards = config.backwards
         cell, part = CELLS[config.cell], config.width // len(self.backwards)
         self.layers = nn.ModuleList()
         for number in range(config.layers):
             inputs = config.width if number else config.embed
             self.layers.append(Cells(cell(inputs, part) for _ in self.backwards))
-        self.final_width = config.layers * cell.carries * config.width
+        self.final_width = config.summary_width
         self.dropout = Dropout(config.dropout)
 
     @property
@@ -130,9 +61,6 @@ class RecurrentEncoder(Encoder):
             x = self.dropout(torch.cat(sides, dim=-1))
         return Memory(x, mask_MS, torch.cat(last, dim=-1))
 
-    def flops(self, source: int) -> float:
-        return 2.0 * source * matrix_weights(self.layers)
-
 
 class RecurrentDecoder(Decoder):
     """A state is carried over the words it writes; what it sees of the memory, and when, is the config's `context`."""
@@ -143,7 +71,7 @@ class RecurrentDecoder(Decoder):
         super().__init__()
         self.embed, self.head, self.context, self.embed_width = embed, head, config.context, config.embed
         attends = config.attention != "none"
-        self.cross_attention = Look(config.attention, config.width, memory_width) if attends else None
+        self.cross_attention = RecurrentLook(config.attention, config.width, memory_width) if attends else None
         cell = CELLS[config.cell]
         self.layers = Cells(
             cell(config.width if number else config.embed, config.width) for number in range(config.layers)
@@ -151,8 +79,7 @@ class RecurrentDecoder(Decoder):
         # The source's last states, through one matrix, are the first ones here: any encoder will do.
         self.begin = nn.Linear(summary_width, config.layers * cell.carries * config.width)
         self.summarize = nn.Linear(summary_width, config.width) if not attends and config.context != "none" else None
-        seen = 0 if config.context == "none" else memory_width if attends else config.width
-        beside = {"none": 0, "update": seen, "output": 0, "feeding": config.embed}[config.context]
+        seen, beside = config.seen_width(memory_width), config.beside_width(memory_width)
         # Apart from the first cell's own input, which is known for all steps before the first.
         self.beside = nn.Linear(beside, cell.gates * config.width, bias=False) if beside else None
         self.readout = nn.Linear(
@@ -194,13 +121,6 @@ class RecurrentDecoder(Decoder):
         features_B1E, after = self._write(tokens_B[:, None], state)
         return self.logits(features_B1E[:, 0]), after
 
-    def flops(self, source: int, target: int) -> float:
-        every_step = [self.layers, self.beside, self.readout, self.cross_attention, self.head]
-        weights = sum(matrix_weights(module) for module in every_step if module is not None)
-        key = getattr(self.cross_attention and self.cross_attention.score, "key", None)
-        of_memory = 0 if key is None else key.weight.numel()  # keys are prepared once
-        return 2.0 * (source * of_memory + target * (weights - of_memory))
-
     @property
     def _first(self) -> Cell:
         return cast(Cell, self.layers[0])
@@ -234,7 +154,9 @@ class RecurrentDecoder(Decoder):
         features_BTE = self._read(states_BTH, self._see(states_BTH, state), x_BTE)
         return features_BTE, states_BTH, replace(state, layers=layers)
 
-    def _look_before(self, look: Look, x_BTE: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
+    def _look_before(
+        self, look: RecurrentLook, x_BTE: Tensor, state: RecurrentState
+    ) -> tuple[Tensor, Tensor, RecurrentState]:
         """The state before the step looks, and what it saw goes into the step (Bahdanau et al. 2015, A.1.2)."""
         assert self.beside is not None
         queries, contexts, tops = [], [], []

@@ -37,7 +37,7 @@ class Seen:
         return Seen(keys_MSA, values_MSD, Keys(mask_MS), torch.cat([self.summary_MC, other.summary_MC]))
 
 
-class Look(nn.Module):
+class RecurrentLook(nn.Module):
     """States look at the memory. Several rows may share one: they are then more queries to the same keys."""
 
     def __init__(self, name: str, width: int, memory_width: int) -> None:

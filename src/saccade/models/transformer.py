@@ -2,74 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Literal
 
 import torch
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from saccade.config import Record
-from saccade.models.contract import Decoder, Encoder, Memory, State, join_memories, matrix_weights, memories_kept
-from saccade.nn.block import Block, Blocks, KeysValues
+from saccade.arch.encoder_decoder import StackConfig
+from saccade.models.blocks import build_blocks, last_norm
+from saccade.models.contract import Decoder, Encoder, Memory, State, join_memories, memories_kept
+from saccade.nn.block import Blocks, KeysValues
 from saccade.nn.cache import KeyValueCache, Past
 from saccade.nn.embed import Embedding
-from saccade.nn.feedforward import FeedForward
 from saccade.nn.masks import Causal, Keys, Mask
-from saccade.nn.multihead import CrossAttention, SelfAttention
-from saccade.nn.norms import RESIDUALS
-from saccade.nn.positions import AnyPositionsConfig, SinusoidalConfig
-from saccade.nn.rotary import build_rotary, insist_on_pairs
-
-
-class StackConfig(Record):
-    """A stack of Transformer blocks."""
-
-    kind: Literal["transformer"] = "transformer"
-    layers: int = Field(3, ge=1, le=1000)
-    """Blocks, one after the other."""
-    width: int = Field(256, ge=2, le=65536)
-    """Size of the vectors between blocks (d_model)."""
-    heads: int = Field(4, ge=1, le=1024)
-    """Attentions side by side; they share the width."""
-    hidden: int = Field(1024, ge=1, le=1_048_576)
-    """Inner width of the feed-forward network."""
-    activation: Literal["relu", "gelu"] = "relu"
-    """What stands between its two matrices."""
-    norm: Literal["pre", "post"] = "pre"
-    """Layer norm before each sub-layer, or after each sum as in the paper."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Share of each sub-layer's output, and of the embedding, dropped in training."""
-    positions: AnyPositionsConfig = SinusoidalConfig()
-    """How a token knows where it stands: by a vector, or, rotary, in every attention. A decoder then also knows how far
-    from its own place it looks in the source, which helps where both texts go side by side."""
-    combine: Literal["add", "concatenate"] = "add"
-    """Positions added to the token's vector, or put beside it in half of the channels."""
-
-    @property
-    def embed(self) -> int:
-        """Width of the token vectors."""
-        return self.width
-
-    @property
-    def looks(self) -> int:
-        """Cross-attention layers, in a decoder."""
-        return self.layers
-
-    @property
-    def least_weights(self) -> int:
-        """How many weights the stack has at the very least, known without building it."""
-        positions = self.positions.length * self.width // 2 if self.positions.kind == "learned" else 0
-        return self.layers * (4 * self.width**2 + 2 * self.width * self.hidden) + positions
-
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> "StackConfig":
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} does not divide into {self.heads} heads")
-        insist_on_pairs(self.positions, self.width, self.heads)
-        if self.positions.kind == "sinusoidal" and self.width % (4 if self.combine == "concatenate" else 2):
-            raise ValueError(f"sinusoidal positions need an even width, not {self.width}")
-        return self
 
 
 class TransformerEncoder(Encoder):
@@ -79,8 +22,8 @@ class TransformerEncoder(Encoder):
         super().__init__()
         self.width = config.width
         self.embed = embed
-        self.blocks = build_blocks(config)
-        self.norm = _final_norm(config)
+        self.blocks = begin_blocks(build_blocks(config))
+        self.norm = last_norm(config)
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
         x = self.embed(source_MS)
@@ -88,9 +31,6 @@ class TransformerEncoder(Encoder):
         for block in self.blocks:
             x = block(x, mask)
         return Memory(self.norm(x), mask_MS)
-
-    def flops(self, source: int) -> float:
-        return 2.0 * source * matrix_weights(self.blocks)
 
 
 @dataclass(frozen=True)
@@ -199,12 +139,6 @@ class StackDecoder(Decoder):
         logits_B1V = self._write(tokens_B[:, None], state)
         return logits_B1V[:, 0], replace(state, lengths_B=state.lengths_B + 1, longest=state.longest + 1)
 
-    def flops(self, source: int, target: int) -> float:
-        crossing = [block.cross_attention for block in self.blocks if block.cross_attention is not None]
-        from_memory = sum(cross.project.weight.numel() for cross in crossing)
-        per_target = matrix_weights(self.blocks) - from_memory + self.head.weight.numel()
-        return 2.0 * (source * from_memory + target * per_target)
-
     def _write(self, tokens_BT: Tensor, state: TransformerState) -> Tensor:
         count = tokens_BT.shape[1]
         used = state.longest + count
@@ -230,7 +164,7 @@ class TransformerDecoder(StackDecoder):
     """The decoder of "Attention is all you need"."""
 
     def __init__(self, config: StackConfig, embed: Embedding, head: nn.Linear, memory_width: int | None) -> None:
-        super().__init__(embed, build_blocks(config, memory_width), _final_norm(config), head)
+        super().__init__(embed, begin_blocks(build_blocks(config, memory_width)), last_norm(config), head)
 
 
 def _past(state: TransformerState, count: int) -> Mask | None:
@@ -241,24 +175,14 @@ def _past(state: TransformerState, count: int) -> Mask | None:
     return Causal(state.lengths_B)
 
 
-def build_blocks(config: StackConfig, memory_width: int | None = None) -> Blocks:
-    residual = partial(RESIDUALS[config.norm], config.width, config.dropout)
-    blocks = Blocks()
-    for _ in range(config.layers):
-        rotary = build_rotary(config.positions, config.width, config.heads)
-        cross = CrossAttention(config.width, config.heads, memory_width, rotary=rotary) if memory_width else None
-        feedforward = FeedForward(config.width, config.hidden, config.activation)
-        blocks.append(Block(SelfAttention(config.width, config.heads, rotary=rotary), feedforward, residual, cross))
+def begin_blocks(blocks: Blocks) -> Blocks:
+    """Matrices as in the paper's program; biases at zero."""
     for module in blocks.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)
-            nn.init.zeros_(module.bias)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
     return blocks
-
-
-def _final_norm(config: StackConfig) -> nn.Module:
-    """Pre-norm leaves the sum of all blocks unnormalised; one norm more closes the stack."""
-    return nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
 
 
 def _memory_mask(memory: Memory | None) -> Keys | None:

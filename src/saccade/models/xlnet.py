@@ -7,60 +7,23 @@ predicts it. After pretraining only the content stream is left, an encoder in wh
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, cast
+from typing import cast
 
 import torch
-from pydantic import Field, model_validator
 from torch import Tensor, nn
 
-from saccade.config import Record
-from saccade.models.contract import Memory, TextEncoder, matrix_weights
+from saccade.arch.positions import NoPositionsConfig
+from saccade.arch.weights import flops
+from saccade.arch.xlnet import XlnetConfig
+from saccade.models.contract import Memory, TextEncoder
 from saccade.nn.embed import Embedding
 from saccade.nn.feedforward import FeedForward
 from saccade.nn.masks import Keys, Mask
 from saccade.nn.norms import PostNorm
-from saccade.nn.positions import NoPositionsConfig
 from saccade.nn.relative import Relation, RelativeAttention, encode_distances
 
 NORM = partial(nn.LayerNorm, eps=1e-12)
 """As the authors' program has it."""
-
-
-class XlnetConfig(Record):
-    """A stack that knows distances instead of positions, and may remember the segment before."""
-
-    kind: Literal["xlnet"] = "xlnet"
-    layers: int = Field(6, ge=1, le=1000)
-    """Blocks, one after the other."""
-    width: int = Field(256, ge=2, le=65536)
-    """Size of the vectors between blocks."""
-    heads: int = Field(4, ge=1, le=1024)
-    """Attentions side by side; they share the width."""
-    hidden: int = Field(1024, ge=1, le=1_048_576)
-    """Inner width of the feed-forward network."""
-    activation: Literal["relu", "gelu"] = "gelu"
-    """What stands between the feed-forward network's matrices."""
-    dropout: float = Field(0.1, ge=0, lt=1)
-    """Share of each sub-layer's output, and of the embedding, dropped in training."""
-    context: int = Field(256, ge=1, le=1_000_000)
-    """Tokens it is trained on at once."""
-    memory: int = Field(0, ge=0, le=1_000_000)
-    """Positions of the segment before that are remembered."""
-    segments: bool = True
-    """Whether attention knows if a key stands in the query's own segment: first or second text of a pair."""
-
-    @model_validator(mode="after")
-    def _parts_fit(self) -> "XlnetConfig":
-        if self.width % self.heads:
-            raise ValueError(f"width {self.width} does not divide into {self.heads} heads")
-        if self.width % 2:
-            raise ValueError(f"sinusoidal distances need an even width, not {self.width}")
-        return self
-
-    @property
-    def least_weights(self) -> int:
-        """How many weights the stack has at the very least, known without building it."""
-        return self.layers * (5 * self.width**2 + 2 * self.width * self.hidden)
 
 
 @dataclass(frozen=True)
@@ -110,7 +73,7 @@ class XlnetBlock(nn.Module):
         super().__init__()
         self.self_attention = RelativeAttention(config.width, config.heads, segments=config.segments)
         self.around_self = PostNorm(config.width, config.dropout, NORM)
-        self.feedforward = FeedForward(config.width, config.hidden, config.activation)
+        self.feedforward = FeedForward(config.width, config.feedforward, config.activation)
         self.around_feedforward = PostNorm(config.width, config.dropout, NORM)
 
     def forward(self, x_BTD: Tensor, seen_BSD: Tensor, relation: Relation) -> Tensor:
@@ -131,6 +94,7 @@ class Xlnet(TextEncoder):
 
     def __init__(self, config: XlnetConfig, embed: Embedding) -> None:
         super().__init__()
+        self.config = config
         self.width, self.memory, self.context = config.width, config.memory, config.context
         self.embed = embed
         self.unknown = nn.Parameter(torch.zeros(config.width))
@@ -202,7 +166,7 @@ class Xlnet(TextEncoder):
         )
 
     def flops(self, source: int) -> float:
-        return 2.0 * source * sum(_weights_per_token(block) for block in self.blocks)
+        return flops(self.config.weights(0), {"source": source})
 
     def _remember(
         self, seen: list[Tensor], tokens_BT: Tensor, mask_BT: Tensor | None, before: Remembered | None
@@ -263,12 +227,7 @@ class PermutationModel(nn.Module):
 
     def flops(self, tokens: int, targets: int) -> float:
         """Floating-point operations of `features` and `head` over so many tokens, in weight matrices."""
-        blocks = list(self.encoder.blocks)
-        keys = [block.self_attention.project.weight.numel() for block in blocks]
-        per_token = [_weights_per_token(block) for block in blocks]
-        content = sum(per_token[:-1]) + keys[-1]
-        query = sum(per_token) - sum(keys) + self.head.weight.numel()
-        return 2.0 * (tokens * content + targets * query)
+        return self.encoder.config.pretraining_flops(self.head.out_features, tokens, targets)
 
 
 def build_xlnet(config: XlnetConfig, vocabulary: int) -> PermutationModel:
@@ -285,11 +244,6 @@ def build_xlnet(config: XlnetConfig, vocabulary: int) -> PermutationModel:
     nn.init.zeros_(head.bias)
     head.weight = embed.tokens.weight
     return PermutationModel(encoder, head)
-
-
-def _weights_per_token(block: XlnetBlock) -> int:
-    """`place` is multiplied with every distance, not with every token."""
-    return matrix_weights(block) - block.self_attention.place.weight.numel()
 
 
 def _positions(tokens_BT: Tensor) -> Tensor:

@@ -52,9 +52,9 @@ class Stack(ctypes.Structure):
         ("layer", POINTER(Layer)),
         ("last", POINTER(Norm)),
         ("head", POINTER(Linear)),
-        ("turns", c_void_p),
+        ("rotary_table", c_void_p),
         ("halves", c_int),
-        ("rough", POINTER(Linear)),
+        ("int8_head", POINTER(Linear)),
     ]
 
 
@@ -68,7 +68,7 @@ class Job(ctypes.Structure):
         ("capacity", c_int64),
         ("places", c_void_p),
         ("lengths", c_void_p),
-        ("most", c_int),
+        ("places_per_row", c_int),
         ("source", c_int),
         ("memory", c_void_p),
         ("memory_real", c_void_p),
@@ -98,7 +98,7 @@ def _load() -> ctypes.CDLL | str:
     except subprocess.CalledProcessError as error:
         lines = error.stderr.decode(errors="replace").splitlines()
         return next((line for line in lines if "error" in line), "the compiler failed")
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:  # RuntimeError: nobody is at home
+    except (OSError, RuntimeError, subprocess.SubprocessError) as error:  # RuntimeError: Path.home() failed
         return str(error)
 
 
@@ -128,10 +128,14 @@ _threads_here: ContextVar[int | None] = ContextVar("threads", default=None)
 def threads() -> int:
     """How many threads a call may use: as many as PyTorch, unless said otherwise for this thread of the program.
 
-    Who has not imported PyTorch is not made to wait for it: it would ask OpenMP, too.
+    Avoids importing PyTorch, which would ask OpenMP too.
     """
-    torch = sys.modules.get("torch")
-    return _threads_here.get() or int(torch.get_num_threads() if torch else needed().most_threads())
+    if asked := _threads_here.get():
+        return asked
+    if torch := sys.modules.get("torch"):
+        return int(torch.get_num_threads())
+    library = kernels()
+    return (os.cpu_count() or 1) if library is None else int(library.most_threads())
 
 
 @contextmanager

@@ -460,9 +460,9 @@ typedef struct {
     const Layer *layer;
     const Norm *last; /* NULL when the blocks end in a norm of their own */
     const Linear *head; /* NULL for an encoder */
-    const float *turns; /* rotary positions: for each, the cosines of a head's pairs, then their sines; or NULL */
+    const float *rotary_table; /* rotary positions: for each, the cosines of a head's pairs, then their sines; or NULL */
     int halves;         /* channel i turns with i + size / 2, not 2i with 2i + 1 */
-    const Linear *rough; /* the head in bytes, or NULL: then only the likeliest logits have all bits */
+    const Linear *int8_head; /* the head in bytes, or NULL: then only the likeliest logits have all bits */
 } Stack;
 
 typedef struct {
@@ -474,9 +474,9 @@ typedef struct {
     /* decoder: the past is a pool of slots, and every row a list of places in it, its newest last */
     float *pool;           /* layers x capacity x (key, value) */
     int64_t capacity;
-    const int32_t *places; /* rows x most */
+    const int32_t *places; /* rows x places_per_row */
     const int32_t *lengths;
-    int most;
+    int places_per_row;
     /* what a decoder looks at */
     int source;
     const float *const *memory; /* per layer: memories x source x (key, value) */
@@ -488,7 +488,7 @@ typedef struct {
 typedef struct {
     const Stack *stack;
     const Job *job;
-    Rounded rounded, rough;
+    Rounded rounded, bytes;
     float *wide, *context, *weights;
     int64_t longest;
     Meeting *meeting;
@@ -528,7 +528,7 @@ static void turn(float *x, int heads, int size, const float *angles, int halves)
 static const float *angles_of(const Run *run, int row, int size) {
     const Job *job = run->job;
     int64_t place = job->pool ? job->lengths[row] - 1 : row % job->length;
-    return run->stack->turns + place * size;
+    return run->stack->rotary_table + place * size;
 }
 
 /* Queries and keys of this thread's share of the heads, by the place of each row: of all of a text before anybody looks
@@ -553,7 +553,7 @@ static void look_around(const Run *run, int layer, float *weights, int thread, i
         if (job->pool) {
             float *past = job->pool + (int64_t)layer * job->capacity * 2 * width + at;
             sight.keys = past, sight.stride = 2 * width;
-            sight.places = job->places + (int64_t)row * job->most, sight.count = job->lengths[row];
+            sight.places = job->places + (int64_t)row * job->places_per_row, sight.count = job->lengths[row];
             float *newest = past + (int64_t)sight.places[sight.count - 1] * 2 * width;
             memcpy(newest, mine + width, sizeof(float) * count * size);
             memcpy(newest + width, mine + 2 * width, sizeof(float) * count * size);
@@ -574,7 +574,7 @@ static void look_at_memory(const Run *run, int layer, float *weights, int thread
         Sight sight = {.keys = job->memory[layer] + first * 2 * width + at, .stride = 2 * width, .to_value = width,
                        .count = job->source, .real = job->memory_real ? job->memory_real + first : NULL};
         float *mine = run->wide + row * (int64_t)width + at;
-        if (run->stack->turns) turn(mine, count, size, angles_of(run, row, size), run->stack->halves);
+        if (run->stack->rotary_table) turn(mine, count, size, angles_of(run, row, size), run->stack->halves);
         attend(size, count, mine, sight, weights, run->context + row * (int64_t)width + at);
     }
 }
@@ -646,7 +646,7 @@ static void run_part(const Run *run, int thread, int threads) {
         const Layer *layer = stack->layer + l;
         ENTER(&layer->around_self);
         LINEAR(&layer->project, run->rounded, run->wide, 0);
-        if (stack->turns) {
+        if (stack->rotary_table) {
             turn_self(run, thread, threads);
             if (!job->pool) meet(run->meeting, threads);
         }
@@ -670,10 +670,10 @@ static void run_part(const Run *run, int thread, int threads) {
     if (last) for (int r = from; r < to; r++) normalise(last, x + (int64_t)r * width, width, x + (int64_t)r * width);
     if (stack->head) {
         round_rows(run->rounded, x, rows, width, thread, threads);
-        if (stack->rough) round_rows(run->rough, x, rows, width, thread, threads);
+        if (stack->int8_head) round_rows(run->bytes, x, rows, width, thread, threads);
         meet(run->meeting, threads);
-        if (stack->rough) {
-            LINEAR(stack->rough, run->rough, job->logits, 0);
+        if (stack->int8_head) {
+            LINEAR(stack->int8_head, run->bytes, job->logits, 0);
             sharpen(run, thread, threads);
         } else {
             linear_part(stack->head, run->rounded, rows, job->logits, 0, thread, threads);
@@ -696,7 +696,7 @@ static void prepare_to_keep(void) { pthread_key_create(&kept_here, forget); }
 
 /* Room for one call's intermediate values, kept for the thread's next call, for fresh memory would be cleared page
    by page, and given back when the thread ends: every file's batches have threads of their own. */
-static void *room(int64_t bytes) {
+static void *scratch(int64_t bytes) {
     pthread_once(&kept_once, prepare_to_keep);
     Kept *kept = pthread_getspecific(kept_here);
     if (!kept) {
@@ -732,17 +732,17 @@ static Rounded make_rounded(char **next, int inputs, int64_t rows, int bits) {
 /* 0, or 1 when memory ran out. */
 int run_stack(const Stack *stack, const Job *job, int threads) {
     int width = stack->width, widest = larger(3 * width, stack->hidden);
-    int64_t longest = larger(stack->heads * larger(larger(job->length, job->source), job->most), width);
+    int64_t longest = larger(stack->heads * larger(larger(job->length, job->source), job->places_per_row), width);
     int64_t rows = job->rows;
     double weights = (double)width * (stack->cross ? 6 * width : 4 * width) + 2.0 * width * stack->hidden;
     threads = enough(threads, rows * weights);
     Meeting meeting = {0};
     Run run = {.stack = stack, .job = job, .longest = longest, .meeting = &meeting};
-    int64_t inputs = rounded_bytes(larger(width, stack->hidden), rows) + (stack->rough ? rounded_bytes(width, rows) : 0);
-    char *next = room(inputs + (rows * (widest + width) + threads * longest) * sizeof(float) + 3 * 64);
+    int64_t inputs = rounded_bytes(larger(width, stack->hidden), rows) + (stack->int8_head ? rounded_bytes(width, rows) : 0);
+    char *next = scratch(inputs + (rows * (widest + width) + threads * longest) * sizeof(float) + 3 * 64);
     if (!next) return 1;
     run.rounded = make_rounded(&next, larger(width, stack->hidden), rows, stack->layer->project.bits);
-    if (stack->rough) run.rough = make_rounded(&next, width, rows, stack->rough->bits);
+    if (stack->int8_head) run.bytes = make_rounded(&next, width, rows, stack->int8_head->bits);
     run.wide = part(&next, rows * widest * sizeof(float));
     run.context = part(&next, rows * width * sizeof(float));
     run.weights = part(&next, threads * longest * sizeof(float));
@@ -761,7 +761,7 @@ static void product_part(const Product *p, int thread, int threads) {
 
 int run_linear(const Linear *layer, const float *x, int rows, float *y, int threads) {
     Meeting meeting = {0};
-    char *next = room(rounded_bytes(layer->inputs, rows));
+    char *next = scratch(rounded_bytes(layer->inputs, rows));
     if (!next) return 1;
     Product product = {layer, x, y, rows, make_rounded(&next, layer->inputs, rows, layer->bits), &meeting};
     threads = enough(threads, (double)rows * layer->inputs * layer->outputs);

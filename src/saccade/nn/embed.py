@@ -5,8 +5,9 @@ import math
 import torch
 from torch import Tensor, nn
 
+from saccade.arch.positions import PositionsConfig
 from saccade.nn.dropout import Dropout
-from saccade.nn.positions import PositionsConfig, build_positions
+from saccade.nn.positions import build_positions
 
 
 class Embedding(nn.Module):

@@ -10,8 +10,13 @@ from saccade.nn.dropout import Dropout
 Norm = Callable[[int], nn.Module]
 """A width -> a norm of vectors that wide."""
 
-NORMS: dict[str, Norm] = {"layer": nn.LayerNorm, "rms": partial(nn.RMSNorm, eps=1e-5)}
+KINDS: dict[str, type[nn.Module]] = {"layer": nn.LayerNorm, "rms": nn.RMSNorm}
 """rms leaves the mean alone and has no bias (Zhang & Sennrich 2019)."""
+
+
+def norms(kind: str, epsilon: float) -> Norm:
+    """How norms of this kind are made."""
+    return partial(KINDS[kind], eps=epsilon)
 
 
 class PostNorm(nn.Module):

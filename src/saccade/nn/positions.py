@@ -4,38 +4,11 @@ Each maps integer positions [...] to vectors [..., width]. `embed.py` adds or co
 """
 
 import math
-from typing import Annotated, Literal
 
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
-from saccade.config import Record
-from saccade.nn.rotary import RotaryConfig
-
-
-class SinusoidalConfig(Record):
-    kind: Literal["sinusoidal"] = "sinusoidal"
-    layout: Literal["interleaved", "halves"] = "interleaved"
-    """interleaved: sine and cosine alternate, as in the paper; halves: all sines, then all cosines."""
-
-
-class LearnedConfig(Record):
-    kind: Literal["learned"] = "learned"
-    length: int = Field(512, ge=1, le=1_000_000)
-    """Positions that have a vector; longer input is an error."""
-
-
-class NoPositionsConfig(Record):
-    kind: Literal["none"] = "none"
-
-
-PositionsConfig = Annotated[SinusoidalConfig | LearnedConfig | NoPositionsConfig, Field(discriminator="kind")]
-"""Positions that are vectors."""
-AnyPositionsConfig = Annotated[
-    SinusoidalConfig | LearnedConfig | RotaryConfig | NoPositionsConfig, Field(discriminator="kind")
-]
-"""A vector for each position, or, rotary, a turn of queries and keys in every attention."""
+from saccade.arch.positions import LearnedConfig, NoPositionsConfig, PositionsConfig, SinusoidalConfig
 
 
 class Sinusoidal(nn.Module):

@@ -4,12 +4,12 @@ The gates stand in PyTorch's order, so weights can be exchanged with `nn.GRU` an
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-CellName = Literal["gru", "lstm"]
+from saccade.arch.recurrent import CARRIES, GATES, CellName
+
 Carried = tuple[Tensor, ...]
 """What is carried on, [B, H] each; the first is also what others see."""
 
@@ -38,7 +38,7 @@ class Cell(nn.Module):
 class GruCell(Cell):
     """Gated recurrent unit (Cho et al. 2014), the reset gate after the product, as cuDNN and PyTorch have it."""
 
-    gates, carries = 3, 1
+    gates, carries = GATES["gru"], CARRIES["gru"]
 
     def forward(self, input_BG: Tensor, carried: Carried) -> Carried:
         (h_BH,) = carried
@@ -52,7 +52,7 @@ class GruCell(Cell):
 class LstmCell(Cell):
     """Long short-term memory (Hochreiter & Schmidhuber 1997) with a forget gate (Gers et al. 2000)."""
 
-    gates, carries = 4, 2
+    gates, carries = GATES["lstm"], CARRIES["lstm"]
 
     def forward(self, input_BG: Tensor, carried: Carried) -> Carried:
         h_BH, cell_BH = carried

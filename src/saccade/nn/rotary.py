@@ -1,33 +1,16 @@
 """Rotary positions: queries and keys are turned by their place, so that a score knows only how far apart they are."""
 
-from typing import Literal
-
 import torch
-from pydantic import Field
 from torch import Tensor, nn
 
-from saccade.config import Record
+from saccade.arch.positions import AnyPositionsConfig, RotaryConfig
 
 
-class RotaryConfig(Record):
-    kind: Literal["rotary"] = "rotary"
-    base: float = Field(10_000.0, gt=1)
-    """The slowest pair of channels turns about once in 2π x base positions."""
-    layout: Literal["interleaved", "halves"] = "interleaved"
-    """interleaved: channels 2i and 2i+1 turn together, as in the paper; halves: i and i + H/2."""
-
-
-def build_rotary(positions: Record, width: int, heads: int) -> "Rotary | None":
-    """What turns such heads, if their positions are rotary; nothing is then added to the token vectors."""
+def build_rotary(positions: AnyPositionsConfig, head_width: int) -> "Rotary | None":
+    """What turns heads of this width, if their positions are rotary."""
     if not isinstance(positions, RotaryConfig):
         return None
-    return Rotary(width // heads, positions.base, positions.layout)
-
-
-def insist_on_pairs(positions: Record, width: int, heads: int) -> None:
-    """Channels turn two by two."""
-    if isinstance(positions, RotaryConfig) and (width // heads) % 2:
-        raise ValueError(f"rotary positions need heads of even width, not {width // heads}")
+    return Rotary(head_width, positions.base, positions.layout)
 
 
 class Rotary(nn.Module):

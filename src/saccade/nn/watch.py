@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 
 @dataclass(frozen=True)
-class Look:
+class TensorLook:
     """What one attention layer did in one call."""
 
     name: str
@@ -34,13 +34,13 @@ class Look:
 
 
 @dataclass
-class Looks:
+class TensorLooks:
     """All looks heard, in the order they happened."""
 
     names: dict[int, str]
-    heard: list[Look] = field(default_factory=list)
+    heard: list[TensorLook] = field(default_factory=list)
 
-    def __iter__(self) -> Iterator[Look]:
+    def __iter__(self) -> Iterator[TensorLook]:
         return iter(self.heard)
 
     def __len__(self) -> int:
@@ -65,13 +65,13 @@ class Looks:
 
 
 # A context variable rather than an attribute of the model: two threads may watch one model at once.
-_watcher: ContextVar[Looks | None] = ContextVar("watcher", default=None)
+_watcher: ContextVar[TensorLooks | None] = ContextVar("watcher", default=None)
 
 
 @contextmanager
-def watch(model: nn.Module) -> Iterator[Looks]:
+def watch(model: nn.Module) -> Iterator[TensorLooks]:
     """Hear every attention of `model` inside the `with` block."""
-    looks = Looks({id(module): name for name, module in model.named_modules()})
+    looks = TensorLooks({id(module): name for name, module in model.named_modules()})
     token = _watcher.set(looks)
     try:
         yield looks
@@ -85,4 +85,4 @@ def tell(site: nn.Module, q: Tensor, k: Tensor, v: Tensor, weights: Callable[[],
     if looks is None or id(site) not in looks.names:
         return
     with torch.no_grad():
-        looks.heard.append(Look(looks.names[id(site)], weights().detach(), q.detach(), k.detach(), v.detach()))
+        looks.heard.append(TensorLook(looks.names[id(site)], weights().detach(), q.detach(), k.detach(), v.detach()))

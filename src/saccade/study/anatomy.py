@@ -15,7 +15,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from saccade.models.transformer import StackConfig, build_blocks
+from saccade.arch.encoder_decoder import StackConfig
+from saccade.models.blocks import build_blocks
+from saccade.models.transformer import begin_blocks
 from saccade.native.allocator import most_memory
 from saccade.nn.conv import GatedConvolution
 from saccade.nn.multihead import SelfAttention
@@ -82,7 +84,7 @@ class Cost:
     peak: int
     """Bytes above what the process needed before."""
     calls: int
-    """Calls that had to wait for the one before."""
+    """Sequential calls."""
 
 
 def write_anatomy(folder: Path, say: Say) -> Path:
@@ -103,7 +105,7 @@ def write_anatomy(folder: Path, say: Say) -> Path:
 
 
 def _apart(name: str) -> list[Cost]:
-    """Measured in a process of its own: memory once asked for would hide what the next layer needs."""
+    """Measured in a separate process: memory of an earlier layer would hide what the next layer needs."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
         return pool.apply(measure_layer, (name, LENGTHS))
@@ -191,7 +193,7 @@ def _tanh_network(size: float) -> Callable[[Tensor], Tensor]:
 
 
 def path_lengths() -> dict[str, list[tuple[int, int]]]:
-    """Layers, or steps of one layer, until the last output feels the first input."""
+    """Layers, or steps of one layer, until the last output depends on the first input."""
     found: dict[str, list[tuple[int, int]]] = {"recurrent": [], "convolution": [], "dilated": [], "self-attention": []}
     for length in (64, 512, 4096):
         found["recurrent"].append((length, length))
@@ -257,9 +259,9 @@ def _train_stack(norm: str, *, warm: bool) -> Line:
     torch.manual_seed(0)
     symbols, length = 16, 16
     config = StackConfig.read(
-        {"layers": BLOCKS, "width": 32, "heads": 2, "hidden": 64, "norm": norm, "dropout": 0.0}, where="anatomy"
+        {"layers": BLOCKS, "width": 32, "heads": 2, "feedforward": 64, "order": norm, "dropout": 0.0}, where="anatomy"
     )
-    embed, stack, head = nn.Embedding(symbols, 32), build_blocks(config), nn.Linear(32, symbols)
+    embed, stack, head = nn.Embedding(symbols, 32), begin_blocks(build_blocks(config)), nn.Linear(32, symbols)
     place = nn.Parameter(torch.randn(length, 32))
     weights = [*embed.parameters(), *stack.parameters(), *head.parameters(), place]
     optimizer = torch.optim.Adam(weights, lr=PEAK_RATE, betas=(0.9, 0.98))
@@ -294,7 +296,7 @@ def _draw(
 ) -> None:
     both = (True, True)
     seconds = {name: [(c.length, c.forward + c.backward) for c in found] for name, found in costs.items()}
-    # Below a quarter of a megabyte the system's pages are all that is seen.
+    # Below a quarter of a megabyte the figure shows only the size of memory pages.
     memory = {name: [(c.length, c.peak / 2**20) for c in found if c.peak > 2**18] for name, found in costs.items()}
     draw_panels(
         [

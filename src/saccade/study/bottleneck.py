@@ -1,7 +1,7 @@
 """The bottleneck: how long a sequence can be copied through one vector, and how long with attention.
 
 Each model learns to write a random sequence backwards. It starts with short ones; as soon as it writes almost every
-symbol right, they grow. What is measured is how far it comes in the time it is given.
+symbol right, they grow. The result is the length it reaches in the given time.
 """
 
 import json
@@ -16,18 +16,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.data.batches import SequenceBatch
-from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.native.allocator import keep_memory
 from saccade.study.plots import Panel, draw_panels, markdown_table
-from saccade.tokens.marks import BEGIN, END
+from saccade.tokens.marks import Marks
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
-from saccade.train.parts import Parts
+from saccade.train.parts import BatchParts
 from saccade.train.step import take_step
 
 Say = Callable[[str], None]
 SYMBOLS, FIRST, LONGEST = 10, 4, 1000
+MARKS = Marks()
+"""Symbols have no vocabulary; they begin behind these."""
 MASTERED = 0.98
 """Share of symbols right, teacher forced, at which sequences grow by a fifth."""
 TOKENS = 2000
@@ -42,7 +45,7 @@ MODELS = {
 
 @dataclass(frozen=True)
 class Grown:
-    """How one model came along."""
+    """The progress of one model."""
 
     parameters: int
     steps: int
@@ -104,13 +107,13 @@ def write_bottleneck(folder: Path, seconds: float, say: Say) -> Path:
 def grow(config: EncoderDecoderConfig, seconds: float, say: Say, *, seed: int = 0) -> Grown:
     torch.manual_seed(seed)
     model = build_encoder_decoder(config, FIRST + SYMBOLS)
-    parts = Parts(model, SequenceObjective())
+    parts = BatchParts(model, SequenceObjective())
     optimizer = build_optimizer(model, AdamConfig(rate=2e-3))
     began = spoke = time.perf_counter()
     length, mastered, steps, share = 4, 0, 0, 0.0
     growth = [(0.0, 0.0)]
     while (now := time.perf_counter() - began) < seconds and mastered < LONGEST:
-        # Shorter ones come up again now and then, so that they are not forgotten.
+        # Some shorter ones are repeated, so that they are not forgotten.
         now_length = length if steps % 4 else int(torch.randint(1, length + 1, ()))
         batch = backwards(now_length)
         halves = [batch.rows(rows) for rows in parts.split(np.arange(len(batch.labels_BT)))]
@@ -140,12 +143,12 @@ def _say_of(say: Say, name: str, text: str) -> None:
 def backwards(length: int, tokens: int = TOKENS) -> SequenceBatch:
     """Random sequences of one length, and each from its end."""
     source_BS = torch.randint(FIRST, FIRST + SYMBOLS, (max(2, tokens // length), length))
-    end_B1 = torch.full((len(source_BS), 1), END)
+    end_B1 = torch.full((len(source_BS), 1), MARKS.end)
     target_BT = source_BS.flip(1)
-    begun_BT = torch.cat([torch.full_like(end_B1, BEGIN), target_BT], dim=1)
+    begun_BT = torch.cat([torch.full_like(end_B1, MARKS.start), target_BT], dim=1)
     labels_BT = torch.cat([target_BT, end_B1], dim=1)
     source_BS = torch.cat([source_BS, end_B1], dim=1)
-    return SequenceBatch(source_BS, None, begun_BT, labels_BT, indices=torch.arange(len(source_BS)).numpy())
+    return SequenceBatch(source_BS, None, begun_BT, labels_BT, None, indices=torch.arange(len(source_BS)).numpy())
 
 
 def accuracy(model: EncoderDecoder, length: int) -> float:

@@ -18,10 +18,11 @@ from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import bleu
 from saccade.folder import read_folder
 from saccade.look.record import Alignment
+from saccade.pipelines.load import open_folder
+from saccade.pipelines.pipeline import Request
 from saccade.study.plots import Panel, draw_panels, markdown_table
-from saccade.tasks.asked import Request
 from saccade.tasks.contract import Recipe, Task
-from saccade.tasks.load import task_named
+from saccade.tasks.recipes import task_named
 from saccade.tasks.sequence import by_source
 from saccade.tasks.translation import TranslationTask
 from saccade.train.loop import equip
@@ -45,12 +46,12 @@ class Entry:
     """Target tokens, on average over the steps that were measured."""
     peak_bytes: int = 0
     failure: str = ""
-    """Why there is no model, if there is none."""
+    """Error message, if the recipe failed."""
 
 
 @dataclass
 class Comparison:
-    """What was decided before the first step, and what became of it; kept in compare.json."""
+    """The plan of a comparison and its results, stored in compare.json."""
 
     budget: float
     """Training seconds for each recipe, as steps at the measured pace."""
@@ -75,7 +76,7 @@ class Comparison:
 
 
 def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, float]:
-    """Seconds and target tokens of a step: some steps of the recipe, timed, on a model that is thrown away."""
+    """Seconds and target tokens of a step, measured on a few steps of a temporary model."""
     with tempfile.TemporaryDirectory() as scratch:
         work, _ = task.prepare(recipe, folders, Path(scratch), resume=False)
         optimizer, parts = equip(work.model, work.objective, recipe.train)
@@ -92,12 +93,15 @@ def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, fl
     return statistics.mean(times[WARM_STEPS:]), statistics.mean(tokens[WARM_STEPS:])
 
 
-def plan(name: str, table: Table, folders: Sequence[Path], budget: float) -> Entry:
-    """The recipe with as many steps as the budget allows, its warm-up and validations in proportion."""
+def plan(name: str, table: Table, folders: Sequence[Path], budget: float, notes: list[str] | None = None) -> Entry:
+    """The recipe with as many steps as the budget allows, its warm-up and validations in proportion.
+
+    `notes` collects which keys have a new name."""
     task = task_named(str(table.get("task", "missing")))
-    seconds, tokens = pace(task, task.recipe.read(table, where=name), folders)
+    recipe = task.recipe.read(table, where=name, notes=notes)
+    seconds, tokens = pace(task, recipe, folders)
     steps = max(1, round(budget / seconds))
-    before = task.recipe.read(table, where=name).train
+    before = recipe.train
     share = steps / before.steps
     train = dict(table.get("train", {})) | {
         "steps": steps,
@@ -132,7 +136,7 @@ def measure(entry: Entry, run: Path, folders: Sequence[Path], sentence: str) -> 
     task = task_named(folder.config["task"])
     if not isinstance(task, TranslationTask):
         raise WrongUse(f"{entry.name}: recipes for translation can be compared, not for {task.name}")
-    pipeline = task.load(folder)
+    pipeline = open_folder(folder)
     sources, references = by_source(read_pairs(task.test_files(folder, folders)))
     pipeline.answer(sources[:64], Request())  # first calls pack weights and start threads
     began = time.perf_counter()
@@ -158,7 +162,7 @@ def measure(entry: Entry, run: Path, folders: Sequence[Path], sentence: str) -> 
         alignment = None  # no attention, nothing to draw
     return Result(
         entry=entry,
-        parameters=pipeline.parameters,
+        parameters=sum(weight.size for weight in folder.weights.values()),
         bleu=score.value,
         interval=score.interval or 0.0,
         training=entry.tokens_per_step / entry.seconds_per_step,

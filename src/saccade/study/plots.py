@@ -1,4 +1,4 @@
-"""Lines against a figure, in the one look that all reports share."""
+"""Line plots in the style of all reports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

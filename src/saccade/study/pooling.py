@@ -1,4 +1,4 @@
-"""Pooling as a picture: a curve fitted by averages, first without a query and then with ever sharper ones."""
+"""Pooling as a picture: a curve fitted by averages, without a query and with sharper and sharper ones."""
 
 from pathlib import Path
 

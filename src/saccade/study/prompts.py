@@ -10,16 +10,16 @@ from saccade.evaluate.curve import Point
 def draw_curves(
     curves: Mapping[str, Sequence[Point]], path: Path, *, title: str, mean: str = "", apart: str = ""
 ) -> Path:
-    """A line for each name: that of the mean thick and with its 95 % interval, that of what stands apart dashed.
+    """One line per name: `mean` is thick, with its 95 % interval; `apart` is dashed.
 
-    A line that is alone is its own mean.
+    A single line is drawn as the mean.
     """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.add_subplot()
     counts = sorted({point.k for points in curves.values() for point in points})
-    # Counts double and begin with 0: each has its own place, the same step from the last.
+    # Counts begin with 0 and double: they are drawn at equal distances.
     places = {count: place for place, count in enumerate(counts)}
     for name, points in curves.items():
         at = [places[point.k] for point in points]

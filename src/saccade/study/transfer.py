@@ -1,4 +1,4 @@
-"""What training before is worth: the same few labelled examples, from scratch and from a model that read much text."""
+"""What pre-training is worth: the same labelled examples, from scratch and from a pre-trained model."""
 
 import json
 import statistics
@@ -11,15 +11,16 @@ from saccade.config import Table
 from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
 from saccade.study.plots import Panel, draw_panels, markdown_table
+from saccade.tasks.contract import Recipe
 from saccade.tasks.encoder import EncoderRecipe
-from saccade.tasks.load import task_named
+from saccade.tasks.recipes import task_named
 from saccade.train.log import Log
 from saccade.train.loop import train
 
 Say = Callable[[str], None]
 SCRATCH = "from scratch"
 FEWEST_STEPS = 150
-"""However few the examples are, so many steps are taken: they are met many times."""
+"""Smallest number of steps, however few the examples are."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Transfer:
             stored = cls(**json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError):
             raise UserError(f"{path} cannot be read; delete it to measure again") from None
-        if json.dumps(stored.recipe, sort_keys=True) != json.dumps(recipe, sort_keys=True):
+        if stored.recipe != recipe and _settled(stored.recipe) != _settled(recipe):
             raise UserError(f"{folder} holds a study of another recipe; choose another --out")
         return stored
 
@@ -94,6 +95,11 @@ def study_transfer(
     return write_transfer(study, inits, counts, seeds, out)
 
 
+def _settled(table: Table) -> Recipe:
+    """The recipe of a table. Tables with old and new keys may be the same recipe."""
+    return task_named(str(table.get("task", "missing"))).recipe.read(table, where="recipe")
+
+
 def train_trial(table: Table, trial: Trial, folders: Sequence[Path]) -> list[Score] | None:
     """Train once, and score on the test part; None after Ctrl-C."""
     task = task_named(str(table["task"]))
@@ -111,15 +117,16 @@ def train_trial(table: Table, trial: Trial, folders: Sequence[Path]) -> list[Sco
 
 
 def fitted(table: Table, trial: Trial) -> Table:
-    """The recipe for one trial: fewer examples are met for fewer steps."""
+    """The recipe for one trial; fewer examples get fewer steps."""
     settings = {name: value for name, value in table.items() if not (trial.init and name in ("model", "tokens"))}
+    settings.pop("most", None)  # examples_limit, in recipes of earlier versions
     before = dict(settings["train"])
     steps = int(before["steps"])
     if trial.examples:
         steps = min(steps, max(FEWEST_STEPS, steps * trial.examples // 4000))
     every = max(1, steps // 5)
     train_table = before | {"steps": steps, "seed": trial.seed, "warmup": max(1, steps // 10), "validate_every": every}
-    return settings | {"init": trial.init, "most": trial.examples, "train": train_table | {"patience": 0}}
+    return settings | {"init": trial.init, "examples_limit": trial.examples, "train": train_table | {"patience": 0}}
 
 
 def write_transfer(

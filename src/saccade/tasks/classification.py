@@ -9,42 +9,42 @@ import numpy as np
 import torch
 from torch import nn
 
-from saccade.data.labelled import Texts
+from saccade.arch.heads import ClassHead, EncoderModel
+from saccade.data.encoded import Texts
+from saccade.data.labelled import text_batch
 from saccade.data.sampler import Sampler
-from saccade.data.table import Examples, Parts, TableConfig, guess_columns, guess_table, read_parts, read_table
-from saccade.decode.packed import How
-from saccade.errors import UserError, WrongUse
+from saccade.data.table import Examples, TableConfig, TableParts, guess_columns, guess_table, read_parts, read_table
+from saccade.errors import WrongUse
 from saccade.evaluate.classes import Classified, class_scores, number_scores
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
-from saccade.models.heads import Classifier as ClassifierModel
-from saccade.tasks.asked import Report, Request, unreported
-from saccade.tasks.classifier import Classifier
+from saccade.models.answering import encoder_runtime
+from saccade.models.encoders import build_encoder_model
+from saccade.pipelines.classifier import Classifier
+from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.tasks.contract import Recipe
-from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config, hiding
+from saccade.tasks.encoder import EncoderRecipe, begin, hiding
 from saccade.tasks.store import store
-from saccade.tokens.vocabulary import read_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import ClassObjective
 from saccade.train.optim import AdamConfig
-from saccade.weights import filled, insist_on_room
 
 
 class ClassificationRecipe(EncoderRecipe):
     task: Literal["classification"] = "classification"
     data: TableConfig
     storage: Storage = "float16"
-    """How the trained weights are stored."""
+    """Number format of the stored weights."""
 
 
 class ClassificationTask:
-    """What the commands know of classifying."""
+    """The task of classifying, for the commands."""
 
     name: ClassVar[str] = "classification"
     recipe: ClassVar[type[Recipe]] = ClassificationRecipe
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[ClassificationRecipe, list[str]]:
-        """Columns by their names or their look; a tenth held out to choose by, and one to test with."""
+        """Guess the columns by name or content; hold out a tenth for validation and a tenth for the test."""
         data, told = guess_table(files)
         rows = len(read_table([Path(file) for file in data.train], data))
         steps = min(4_000, max(150, rows * 10 // 40))
@@ -58,7 +58,7 @@ class ClassificationTask:
                 validate_every=max(1, steps // 15),
                 patience=6,
                 smoothing=0.0,
-                judge="-loss" if data.labels == "numbers" else "accuracy",
+                select_by="-loss" if data.labels == "numbers" else "accuracy",
                 adam=AdamConfig(rate=1e-3, decay=0.1),
             ),
         )
@@ -72,21 +72,26 @@ class ClassificationTask:
         beginning = begin(recipe, both, out, resume=resume)
         vocabulary, context = beginning.vocabulary, beginning.config.context
         torch.manual_seed(recipe.train.seed)
-        encoder, outputs = build_text_encoder(beginning.config, vocabulary), max(1, len(parts.train.classes))
-        model = ClassifierModel(encoder, outputs, recipe.dropout, hiding(recipe, vocabulary))
+        head = ClassHead(outputs=max(1, len(parts.train.classes)))
+        described = EncoderModel(encoder=beginning.config, head=head)
+        model = build_encoder_model(described, len(vocabulary) + 1, hiding(recipe, vocabulary))
         beginning.fill(model)
         scale = _Scale.of(parts.train)
         texts = Texts.of(vocabulary, parts.train.texts, parts.train.seconds, context)
         labels = scale.narrow(parts.train)
         lengths = texts.rows.lengths
         sampler = Sampler(lengths, lengths, budget=recipe.train.batch_tokens, seed=recipe.train.seed)
-        pipeline = Classifier(model, vocabulary, parts.train.classes, middle=scale.middle, spread=scale.spread)
+
+        def pipeline(trained: nn.Module) -> Classifier:
+            running = encoder_runtime(trained, described, "exact")
+            return Classifier(running, vocabulary, parts.train.classes, middle=scale.middle, spread=scale.spread)
+
         work = Work(
             model=model,
             objective=ClassObjective(recipe.train.smoothing),
             sampler=sampler,
-            batch=lambda indices: texts.batch(indices, labels),
-            validate=lambda _: _figures(pipeline, parts.valid, scale),
+            batch=lambda indices: text_batch(texts, indices, labels),
+            validate=lambda trained: _figures(pipeline(trained), parts.valid, scale),
             describe=lambda indices: f"of {len(indices)} texts (the first: {parts.train.texts[indices[0]][:80]!r})",
         )
         return work, _told(recipe, parts, texts, model, sampler)
@@ -102,32 +107,21 @@ class ClassificationTask:
     ) -> list[Score]:
         parts = _parts(recipe, folders)
         scale = _Scale.of(parts.train)
-        encoder = begin(recipe, [], out, resume=True).config
+        beginning = begin(recipe, [], out, resume=True)
         settings = {
-            "model": encoder.table(),
+            "model": beginning.config.table(),
             "data": recipe.data.table(),
             "classes": parts.train.classes,
             "middle": scale.middle,
             "spread": scale.spread,
         }
-        test = folders if parts.test is not None else None
-        return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=test, report=report)
-
-    def load(self, folder: ModelFolder, how: How | None = None) -> Classifier:
-        where = str(folder.path / "config.json")
-        config = encoder_config(folder)
-        vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
-        classes, middle, spread = (folder.config.get(name) for name in ("classes", "middle", "spread"))
-        if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
-            raise UserError(f"{where}: classes is not a list of names")
-        if not isinstance(middle, int | float) or not isinstance(spread, int | float):
-            raise UserError(f"{where}: middle and spread are not numbers")
-        insist_on_room(folder, config.least_weights)
-        model = filled(
-            folder,
-            lambda: ClassifierModel(build_text_encoder(config, vocabulary), max(1, len(classes)), config.dropout),
+        return store(
+            *(self, recipe, settings, work, outcome, out),
+            marks=beginning.vocabulary.marks,
+            storage=recipe.storage,
+            test=folders if parts.test is not None else None,
+            report=report,
         )
-        return Classifier(model, vocabulary, classes, middle=middle, spread=spread)
 
     def evaluate(
         self,
@@ -158,11 +152,11 @@ def scores(pipeline: Classifier, examples: Examples, report: Report = unreported
     outputs = pipeline.outputs(examples.texts, examples.seconds, report)
     if not pipeline.classes:
         return number_scores([float(label) for label in examples.labels], pipeline.numbers(outputs).tolist())
-    predicted = outputs.argmax(dim=1).tolist()
+    predicted = outputs.argmax(axis=1).tolist()
     return class_scores(Classified([int(label) for label in examples.labels], predicted, pipeline.classes))
 
 
-def _parts(recipe: ClassificationRecipe, folders: Sequence[Path]) -> Parts:
+def _parts(recipe: ClassificationRecipe, folders: Sequence[Path]) -> TableParts:
     """The labelled examples, of the training part as many as are asked for."""
     parts = read_parts(recipe.data, folders)
     chosen, train = recipe.chosen(len(parts.train)), parts.train
@@ -178,7 +172,7 @@ def _parts(recipe: ClassificationRecipe, folders: Sequence[Path]) -> Parts:
 
 
 class _Scale:
-    """Numbers to be learnt, shifted and scaled to a mean of 0 and a spread of 1; classes are left alone."""
+    """Numbers to be learnt, shifted and scaled to a mean of 0 and a spread of 1; classes stay unchanged."""
 
     def __init__(self, middle: float, spread: float) -> None:
         self.middle, self.spread = middle, spread
@@ -197,7 +191,7 @@ class _Scale:
 
 
 def _figures(pipeline: Classifier, examples: Examples, scale: _Scale) -> dict[str, float]:
-    outputs = pipeline.outputs(examples.texts, examples.seconds)
+    outputs = torch.from_numpy(pipeline.outputs(examples.texts, examples.seconds))
     labels = torch.from_numpy(scale.narrow(examples))
     if not pipeline.classes:
         return {"loss": float((outputs[:, 0] - labels).square().mean())}
@@ -205,7 +199,9 @@ def _figures(pipeline: Classifier, examples: Examples, scale: _Scale) -> dict[st
     return {"loss": float(nn.functional.cross_entropy(outputs, labels)), "accuracy": 100 * right}
 
 
-def _told(recipe: ClassificationRecipe, parts: Parts, texts: Texts, model: nn.Module, sampler: Sampler) -> list[str]:
+def _told(
+    recipe: ClassificationRecipe, parts: TableParts, texts: Texts, model: nn.Module, sampler: Sampler
+) -> list[str]:
     epochs = recipe.train.steps * recipe.train.accumulate / len(sampler.batches)
     told = [*parts.told]
     if texts.cut:

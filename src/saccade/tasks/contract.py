@@ -1,39 +1,38 @@
-"""What a task is. The commands know tasks only through this."""
+"""The interface of a task; commands use tasks only through it."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from saccade.config import Record
-from saccade.decode.packed import How
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder
-from saccade.tasks.asked import Pipeline, Report, Request, unreported
+from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.train.loop import Outcome, TrainConfig, Work
 
 
 class CardConfig(Record):
-    """What the model's card says and no program can know."""
+    """Parts of the model card that the program cannot know."""
 
     summary: str = ""
-    """What the model does, in a sentence."""
+    """One sentence on what the model does."""
     data: str = ""
-    """Where the training data comes from, with the attribution its licence asks for."""
+    """Source of the training data, with the attribution that its licence requires."""
     licence: str = "the licence of the training data"
     """Licence of the weights."""
 
 
 class Recipe(Record):
-    """What every recipe says, whatever its task."""
+    """The part of a recipe that all tasks share."""
 
     task: str
-    """Which task this is a recipe for."""
+    """Name of the task."""
     name: str
-    """The model's name on its card."""
+    """Name of the model, for its card."""
     train: TrainConfig
-    """How it is trained."""
+    """Training settings."""
     card: CardConfig = CardConfig()
-    """What the card says."""
+    """Text for the model card."""
 
 
 class Task(Protocol):
@@ -43,21 +42,17 @@ class Task(Protocol):
     recipe: ClassVar[type[Recipe]]
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[Recipe, list[str]]:
-        """A recipe for a stranger's own files, and what was chosen, to be told."""
+        """A recipe for the user's own files, and messages about the choices."""
         ...
 
     def prepare(self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool) -> tuple[Work, list[str]]:
-        """Read the data, make or reuse the vocabulary, build the model; and what there is, to be told."""
+        """Read the data, make or reuse the vocabulary, build the model; also returns messages about the data."""
         ...
 
     def finish(
         self, recipe: Any, work: Work, outcome: Outcome, folders: Sequence[Path], out: Path, report: Report = unreported
     ) -> list[Score]:
         """Write the trained model as a model folder and score it on the test part."""
-        ...
-
-    def load(self, folder: ModelFolder, how: How | None = None) -> Pipeline:
-        """The model ready to answer; `how` its weights are packed, by default the fastest near-lossless way."""
         ...
 
     def evaluate(
@@ -71,5 +66,5 @@ class Task(Protocol):
         lowercase: bool | None = None,
         report: Report = unreported,
     ) -> list[Score]:
-        """The figures of a model on held-out files, or, where none are given, on the test part its recipe names."""
+        """Scores on the given files, or without files on the test part of the recipe."""
         ...

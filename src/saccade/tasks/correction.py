@@ -1,6 +1,6 @@
-"""Spelling correction: sentences, misspelt by a program as people misspell, in; a model that mends them out."""
+"""Spelling correction: trained on sentences with artificial misspellings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -15,50 +15,62 @@ from saccade.errors import WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.spelling import Corrected, correction_rate, introduction_rate, spelling_scores, word_accuracy
 from saccade.folder import ModelFolder
-from saccade.tasks.asked import Report, Request, unreported
+from saccade.pipelines.corrector import MOST_PRICE, Corrector
+from saccade.pipelines.edits import apply, edits
+from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.tasks.contract import Recipe
-from saccade.tasks.corrector import MOST_PRICE, Corrector
-from saccade.tasks.edits import apply, edits
 from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered
 
 
 class SpellingData(SequenceData):
-    """Where sentences and misspellings are."""
+    """Files of sentences and misspellings."""
+
+    renamed: ClassVar[Mapping[str, str]] = {
+        **SequenceData.renamed,
+        "alone": "single_words",
+        "most_valid": "valid_limit",
+    }
 
     train: list[TextFile] = Field(min_length=1)
-    """Sentences, spelt right, to be misspelt and mended."""
+    """Correct sentences; training adds misspellings to them."""
     valid: list[TextFile] = Field(min_length=1)
-    """Likewise; they decide what is kept, and are never trained on."""
+    """Correct sentences for validation: they select the best checkpoint."""
     test: list[TextFile] = Field([])
-    """Likewise, misspelt by what is held out only; those that are trained on are left out."""
+    """Correct sentences for the test, with held-out misspellings only. Training sentences are left out."""
     misspellings: list[str] = Field(["spelling/codespell.tsv.gz"])
-    """Lists of misspellings; a fifth of each, by hash, is never trained on."""
+    """Lists of misspellings. A fifth of each, chosen by hash, is never trained on."""
     noise: NoiseConfig = NoiseConfig()
-    """How much is misspelt, and how."""
+    """How many words are misspelt, and how."""
     copies: int = Field(1, ge=1, le=100)
-    """How often each sentence is met, misspelt otherwise each time."""
-    alone: bool = False
-    """Each word of the lists is met by itself, too, as often as a sentence."""
-    most_valid: int = Field(500, ge=1)
-    """So many of the sentences to choose by are taken."""
-    longest: int = Field(160, ge=1)
-    """Training pairs with more tokens on a side are left out, and counted."""
+    """Copies of each sentence, with different misspellings."""
+    single_words: bool = False
+    """Also train on each word of the lists by itself, as often as on a sentence."""
+    valid_limit: int = Field(500, ge=1)
+    """Number of validation sentences to use."""
+    longest_pair: int = Field(160, ge=1)
+    """Longest training pair, in tokens of its longer side; longer pairs are left out and counted."""
 
 
 class CorrectionRecipe(SequenceRecipe):
+    renamed: ClassVar[Mapping[str, str]] = {
+        **SequenceRecipe.renamed,
+        "known": "lexicon_min_count",
+        "price": "unknown_word_cost",
+    }
+
     task: Literal["correction"] = "correction"
     data: SpellingData
     caution: float = Field(1.0, gt=0, le=1)
-    """A word is changed only if the model gives less than this probability to leaving it as it is."""
-    known: int = Field(0, ge=0)
-    """A word is changed only into one that the training sentences have at least so often, or that was met `alone`; 0:
-    into any."""
-    price: float = Field(0.0, ge=0, le=MOST_PRICE)
-    """With `known`: what it costs, in natural logarithms, to leave a word that they do not have and that is no name."""
+    """Change a word only if the model's probability of keeping it is below this."""
+    lexicon_min_count: int = Field(0, ge=0)
+    """Change words only into words that occur at least this often in the training sentences, or that are among the
+    `single_words`. 0: no such limit."""
+    unknown_word_cost: float = Field(0.0, ge=0, le=MOST_PRICE)
+    """With `lexicon_min_count`: cost, in nats, of keeping a word that is neither in the lexicon nor a name."""
 
 
 class CorrectionTask(SequenceTask):
-    """What the commands know of correcting."""
+    """The task of correcting, for the commands."""
 
     name: ClassVar[str] = "correction"
     recipe: ClassVar[type[Recipe]] = CorrectionRecipe
@@ -72,7 +84,7 @@ class CorrectionTask(SequenceTask):
     def training_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[Pair]:
         sentences = read_documents(recipe.data.train, folders)
         noise = _noise(recipe.data, folders, sentences)
-        seed, texts = recipe.train.seed, sentences + (sorted(noise.known) if recipe.data.alone else [])
+        seed, texts = recipe.train.seed, sentences + (sorted(noise.known) if recipe.data.single_words else [])
         return [
             (noise(text, np.random.default_rng([seed, copy, place])), text)
             for copy in range(recipe.data.copies)
@@ -80,26 +92,28 @@ class CorrectionTask(SequenceTask):
         ]
 
     def held_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[Pair]:
-        """Misspelt as the training part is: the held-out misspellings are for the test alone."""
+        """With misspellings as in the training part: held-out misspellings are for the test only."""
         sentences = [
             sentence
             for sentence in read_documents(recipe.data.valid, folders)
-            if len(sentence.encode()) <= recipe.data.longest
+            if len(sentence.encode()) <= recipe.data.longest_pair
         ]
         noise = _noise(recipe.data, folders, read_documents(recipe.data.train, folders))
-        chosen = np.random.default_rng(0).permutation(len(sentences))[: recipe.data.most_valid]
+        chosen = np.random.default_rng(0).permutation(len(sentences))[: recipe.data.valid_limit]
         return [(noise(sentences[place], np.random.default_rng([0, int(place)])), sentences[place]) for place in chosen]
 
     def words(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[str] | None:
-        if not recipe.known:
+        if not recipe.lexicon_min_count:
             return None
         met = count_words(read_documents(recipe.data.train, folders))
         lists = read_misspellings([find(name, folders) for name in recipe.data.misspellings])
-        alone = {right for _, right, _ in lists} if recipe.data.alone else set()
-        return sorted(alone.union(word for word, count in met.items() if count >= recipe.known))
+        single = {right for _, right, _ in lists} if recipe.data.single_words else set()
+        return sorted(single.union(word for word, count in met.items() if count >= recipe.lexicon_min_count))
 
     def settings(self, recipe: CorrectionRecipe) -> dict[str, Any]:
-        return {"caution": recipe.caution} | ({"price": recipe.price} if recipe.known else {})
+        return {"caution": recipe.caution} | (
+            {"unknown_word_cost": recipe.unknown_word_cost} if recipe.lexicon_min_count else {}
+        )
 
     def figures(
         self, recipe: CorrectionRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]
@@ -139,7 +153,7 @@ class CorrectionTask(SequenceTask):
 
 def _noise(data: SpellingData, folders: Sequence[Path], training: Sequence[str], *, held: bool = False) -> Noise:
     lists = read_misspellings([find(name, folders) for name in data.misspellings])
-    words = count_words(training) if data.noise.confused else None
+    words = count_words(training) if data.noise.real_word_errors else None
     return Noise.of(data.noise, lists, held=held, names=find_names(training), words=words)
 
 

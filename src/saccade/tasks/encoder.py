@@ -1,24 +1,27 @@
-"""Which encoder a task stands on: one from scratch, or one that was trained before, with its vocabulary."""
+"""The encoder of a task: from scratch, or pre-trained, with its vocabulary."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
 from pydantic import BeforeValidator, Field, model_validator
 from torch import nn
 
+from saccade.arch.bert import BertConfig
+from saccade.arch.xlnet import XlnetConfig
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, read_folder
-from saccade.models.bert import Bert, BertConfig
+from saccade.models.bert import Bert
 from saccade.models.contract import TextEncoder
-from saccade.models.xlnet import XlnetConfig, build_xlnet
+from saccade.models.xlnet import build_xlnet
 from saccade.nn.dropout import TokenDropout
+from saccade.pipelines.load import model_path
 from saccade.tasks.contract import Recipe
-from saccade.tasks.load import model_path
-from saccade.tokens.marks import END
+from saccade.tasks.store import kept_vocabulary
+from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
 
 
@@ -29,24 +32,26 @@ def _bert_unless_said(table: Any) -> Any:
 TextEncoderConfig = Annotated[
     Annotated[BertConfig | XlnetConfig, Field(discriminator="kind")], BeforeValidator(_bert_unless_said)
 ]
-"""What reads: kind = "bert" or "xlnet"."""
+"""The encoder: kind = "bert" or "xlnet"."""
 
 
 class EncoderRecipe(Recipe):
-    """What recipes say that put a head on an encoder."""
+    """The part of a recipe that all tasks with an encoder and a head share."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"hidden": "token_dropout", "most": "examples_limit"}
 
     init: str = ""
-    """A model to start from, by name or folder: its vocabulary, sizes and weights; nothing means from scratch."""
+    """Model to start from, by name or folder: its vocabulary, sizes and weights. Empty: train from scratch."""
     tokens: TokensConfig = TokensConfig(vocabulary=4096)
-    """The vocabulary, from scratch."""
+    """The vocabulary, if trained from scratch."""
     model: TextEncoderConfig = BertConfig(norm="pre", context=256, segments=2)
-    """The encoder, from scratch."""
+    """The encoder, if trained from scratch."""
     dropout: float = Field(0.1, ge=0, lt=1)
-    """In the encoder and before the output layer."""
-    hidden: float = Field(0.0, ge=0, lt=1)
-    """Share of the tokens that the mask stands for in training, drawn anew each time."""
-    most: int = Field(0, ge=0)
-    """Train on so many examples only, drawn by the seed; 0 is all."""
+    """Dropout in the encoder and before the output layer."""
+    token_dropout: float = Field(0.0, ge=0, lt=1)
+    """Share of the tokens replaced by the mask in training, drawn again for each batch."""
+    examples_limit: int = Field(0, ge=0)
+    """Train on this many examples only, drawn by the seed; 0: all."""
 
     @model_validator(mode="after")
     def _one_beginning(self) -> "EncoderRecipe":
@@ -56,16 +61,18 @@ class EncoderRecipe(Recipe):
         return self
 
     def chosen(self, examples: int) -> list[int]:
-        """Which of so many examples are trained on."""
-        if not 0 < self.most < examples:
+        """The numbers of the examples to train on."""
+        if not 0 < self.examples_limit < examples:
             return list(range(examples))
-        order: list[int] = np.random.default_rng([self.train.seed, 2]).permutation(examples)[: self.most].tolist()
+        order: list[int] = (
+            np.random.default_rng([self.train.seed, 2]).permutation(examples)[: self.examples_limit].tolist()
+        )
         return order
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where a training begins."""
+    """The start of a training: sizes, vocabulary and weights."""
 
     config: BertConfig | XlnetConfig
     vocabulary: Vocabulary
@@ -73,7 +80,7 @@ class Beginning:
     """By name; none from scratch."""
 
     def fill(self, model: nn.Module) -> None:
-        """Give the model what it shares with what was trained before: the encoder, and what else has the same name."""
+        """Copy the pre-trained weights into the model where name and shape are the same."""
         mine = dict(model.named_parameters())
         with torch.no_grad():
             for name, weight in self.weights.items():
@@ -88,21 +95,32 @@ def begin(recipe: EncoderRecipe, texts: Iterable[str], out: Path, *, resume: boo
         folder = read_folder(model_path(recipe.init))
         config = encoder_config(folder).model_copy(update={"dropout": recipe.dropout})
         path.write_text(folder.tokenizer, encoding="utf-8")
-        return Beginning(config, read_vocabulary(folder.tokenizer, path, spaced=False), folder.weights)
+        marks = Marks.read(folder.config.get("marks", {}), where=str(folder.path / "config.json"))
+        vocabulary = read_vocabulary(folder.tokenizer, path, spaced=False, marks=marks)
+        return Beginning(config, with_mask(vocabulary), folder.weights)
     config = recipe.model.model_copy(update={"dropout": recipe.dropout})
     if resume and path.exists():
-        return Beginning(config, read_vocabulary(path.read_text(encoding="utf-8"), path, spaced=False), {})
+        return Beginning(config, with_mask(kept_vocabulary(out, spaced=False)), {})
     vocabulary = train_vocabulary(recipe.tokens, texts, spaced=False)
     vocabulary.save(path)
-    return Beginning(config, vocabulary, {})
+    return Beginning(config, with_mask(vocabulary), {})
+
+
+def with_mask(vocabulary: Vocabulary) -> Vocabulary:
+    """The same vocabulary, a mask among its marks: where it has none, the first id behind its last."""
+    if vocabulary.marks.mask is None:
+        vocabulary.marks = vocabulary.marks.model_copy(update={"mask": len(vocabulary)})
+    return vocabulary
 
 
 def hiding(recipe: EncoderRecipe, vocabulary: Vocabulary) -> TokenDropout:
-    return TokenDropout(recipe.hidden, mask=len(vocabulary), first=END + 1)
+    """What hides tokens in training; `vocabulary` has a mask."""
+    assert vocabulary.marks.mask is not None
+    return TokenDropout(recipe.token_dropout, mask=vocabulary.marks.mask, first=int(vocabulary.text_ids[0]))
 
 
 def encoder_config(folder: ModelFolder) -> BertConfig | XlnetConfig:
-    """The sizes of a model folder's encoder; a model without one cannot be started from."""
+    """The sizes of a model folder's encoder; a model without an encoder is an error."""
     kind, where = folder.config["model"].get("kind"), str(folder.path / "config.json")
     match kind:
         case "bert":
@@ -113,7 +131,7 @@ def encoder_config(folder: ModelFolder) -> BertConfig | XlnetConfig:
 
 
 def build_text_encoder(config: BertConfig | XlnetConfig, vocabulary: Vocabulary) -> TextEncoder:
-    """One id more than the vocabulary has: that of the mask."""
+    """The mask has one more id than the vocabulary."""
     if isinstance(config, XlnetConfig):
         return build_xlnet(config, len(vocabulary) + 1).encoder
     return Bert(config, len(vocabulary) + 1)

@@ -1,4 +1,4 @@
-"""Language modelling: text in, a model that goes on with a text out."""
+"""Language modelling: trained on text; continues a text."""
 
 import math
 from collections.abc import Sequence
@@ -10,28 +10,29 @@ import torch
 from pydantic import Field
 from torch import nn
 
+from saccade.arch.gpt import GptConfig
 from saccade.data.documents import TextFile, read_documents
 from saccade.data.prepared import keep, kept
 from saccade.data.prompts import read_words
 from saccade.data.stream import Stream, Windows, encode_documents
-from saccade.decode.packed import How
-from saccade.errors import UserError, WrongUse
+from saccade.errors import WrongUse
 from saccade.evaluate.language import surprise
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
-from saccade.models.gpt import GptConfig, LanguageModel, build_gpt
-from saccade.tasks.asked import Report, Request, unreported
-from saccade.tasks.completer import Completer
+from saccade.models.answering import language_runtime
+from saccade.models.gpt import LanguageModel, build_gpt
+from saccade.pipelines.completer import Completer
+from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.tasks.contract import Recipe
 from saccade.tasks.prompting import PromptsConfig, accuracies, held_out_pages, training_pages
 from saccade.tasks.sizes import language_sizes_for
-from saccade.tasks.store import store
+from saccade.tasks.store import kept_vocabulary, store
 from saccade.tasks.texts import FilesConfig, split_texts
-from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import LanguageObjective
 from saccade.train.optim import AdamConfig
-from saccade.weights import filled, insist_on_room
+from saccade.weights import filled
 
 
 class LanguageRecipe(Recipe):
@@ -40,9 +41,9 @@ class LanguageRecipe(Recipe):
     tokens: TokensConfig = TokensConfig(vocabulary=4000)
     model: GptConfig = GptConfig()
     lowercase: bool = False
-    """Texts, and later prompts, are read in lower case."""
+    """Convert texts and prompts to lower case."""
     storage: Storage = "float16"
-    """How the trained weights are stored."""
+    """Number format of the stored weights."""
 
 
 class LanguageTask:
@@ -52,19 +53,19 @@ class LanguageTask:
     recipe: ClassVar[type[Recipe]] = LanguageRecipe
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[LanguageRecipe, list[str]]:
-        """Hold the end of the text out, and take a model as large as the text can feed."""
+        """Hold out the end of the text and choose the model size by its length."""
         texts = [TextFile(file=str(file.resolve())) for file in files]
         size = sum(len(text) for text in read_documents(texts, []))
         sizes = language_sizes_for(size)
         recipe = LanguageRecipe(
             name=out.name,
-            data=FilesConfig(train=texts, hold=0.1),
+            data=FilesConfig(train=texts, held_out_share=0.1),
             tokens=TokensConfig(vocabulary=sizes.vocabulary) if sizes.vocabulary else TokensConfig(kind="bytes"),
             model=GptConfig(
                 layers=sizes.layers,
                 width=sizes.width,
                 heads=sizes.width // 64,
-                hidden=4 * sizes.width,
+                feedforward=4 * sizes.width,
                 dropout=sizes.dropout,
                 context=256,
             ),
@@ -75,7 +76,7 @@ class LanguageTask:
                 validate_every=max(1, sizes.steps // 20),
                 patience=5,
                 smoothing=0.0,
-                judge="-loss",
+                select_by="-loss",
                 adam=AdamConfig(rate=1.5e-3, decay=0.1),
             ),
         )
@@ -106,11 +107,11 @@ class LanguageTask:
                 },
             )
         else:
-            vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path, spaced=False)
+            vocabulary = kept_vocabulary(out, spaced=False)
         torch.manual_seed(recipe.train.seed)
         model = build_gpt(recipe.model, len(vocabulary))
-        apart = not isinstance(recipe.data, FilesConfig) or recipe.data.apart
-        stream, valid = (Stream(arrays[part], apart) for part in ("train", "valid"))
+        isolate = not isinstance(recipe.data, FilesConfig) or recipe.data.isolate_documents
+        stream, valid = (Stream(arrays[part], vocabulary.marks, isolate) for part in ("train", "valid"))
         context = recipe.model.context
         rows = max(1, recipe.train.batch_tokens // context)
         sampler = Windows(stream, length=context, rows=rows, seed=recipe.train.seed)
@@ -145,19 +146,13 @@ class LanguageTask:
             "marked": _marked(recipe.data),
             "lowercase": recipe.lowercase,
         }
-        return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=folders, report=report)
-
-    def load(self, folder: ModelFolder, how: How | None = None) -> Completer:
-        where = str(folder.path / "config.json")
-        config = GptConfig.read(folder.config["model"], where=where)
-        vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
-        insist_on_room(folder, config.least_weights)
-        model = filled(folder, lambda: build_gpt(config, len(vocabulary)))
-        marked = folder.config.get("marked")
-        if not isinstance(marked, bool):
-            raise UserError(f"{where}: marked is {marked!r}, not true or false")
-        lowercase = folder.config.get("lowercase") is True
-        return Completer(model, vocabulary, marked=marked, lowercase=lowercase, how=how)
+        return store(
+            *(self, recipe, settings, work, outcome, out),
+            marks=kept_vocabulary(out, spaced=False).marks,
+            storage=recipe.storage,
+            test=folders,
+            report=report,
+        )
 
     def evaluate(
         self,
@@ -184,12 +179,16 @@ class LanguageTask:
             trained = FilesConfig.read(data, where=str(folder.path / "config.json"))
             texts = split_texts(trained, folders, lowercase=pipeline.lowercase)[1]
         tokens = encode_documents(pipeline.vocabulary, texts, marked=pipeline.marked)
-        apart = not isinstance(data, dict) or data.get("apart") is not False
-        return surprise(pipeline.model, Stream(tokens, apart)).scores(sum(len(text.encode()) for text in texts))
+        # Folders of earlier versions say `apart`.
+        isolate = not isinstance(data, dict) or data.get("isolate_documents", data.get("apart")) is not False
+        stream = Stream(tokens, pipeline.vocabulary.marks, isolate)
+        config, size = pipeline.model.config, len(pipeline.vocabulary)
+        model = filled(folder, config.weights(size), lambda: build_gpt(config, size))
+        return surprise(model.eval(), stream).scores(sum(len(text.encode()) for text in texts))
 
 
 class _Validation:
-    """Loss on the held-out text; for prompts, how many questions are answered right too."""
+    """Loss on the held-out text; for prompts, also the share of right answers."""
 
     def __init__(
         self, recipe: LanguageRecipe, vocabulary: Vocabulary, valid: Stream, text_bytes: int, folders: Sequence[Path]
@@ -202,7 +201,7 @@ class _Validation:
         found = surprise(model, self.valid)
         scores = {"loss": found.loss, "bits_per_byte": found.nats / math.log(2) / self.text_bytes}
         if isinstance(self.recipe.data, PromptsConfig) and self.words is not None:
-            completer = Completer(model, self.vocabulary, marked=True, how="exact")
+            completer = Completer(language_runtime(model, "exact"), self.vocabulary, marked=True)
             quick = self.recipe.data.model_copy(update={"questions": 12})
             right = accuracies(completer, quick, self.words, examples=(4,))
             scores["accuracy"] = right[-1].value

@@ -1,6 +1,6 @@
-"""Pre-training on plain text: words are hidden, and guessed again."""
+"""Pre-training on plain text: words are masked and predicted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -9,72 +9,78 @@ import torch
 from pydantic import model_validator
 from torch import nn
 
+from saccade.arch.bert import BertConfig
+from saccade.arch.heads import EncoderModel, TextEncoderConfig, WordsHead
+from saccade.arch.xlnet import XlnetConfig
 from saccade.data.corrupt import Hider, MaskingConfig
 from saccade.data.documents import TextFile, read_documents
 from saccade.data.prepared import keep, kept
 from saccade.data.ragged import Ragged
 from saccade.data.rows import EPOCH, Rows
 from saccade.data.sentences import Corpus
-from saccade.decode.packed import How
 from saccade.evaluate.masked import guess
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
-from saccade.models.bert import BertConfig, MaskedModel, build_masked
-from saccade.models.xlnet import PermutationModel, XlnetConfig, build_xlnet
-from saccade.tasks.asked import Report, Request, unreported
+from saccade.models.bert import MaskedModel
+from saccade.models.encoders import build_encoder_model
+from saccade.models.xlnet import PermutationModel
+from saccade.pipelines.filler import Filler
+from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.tasks.contract import Recipe
-from saccade.tasks.encoder import TextEncoderConfig, encoder_config
-from saccade.tasks.filler import Filler
+from saccade.tasks.encoder import with_mask
 from saccade.tasks.sizes import masked_sizes_for
-from saccade.tasks.store import store
+from saccade.tasks.store import kept_vocabulary, store
 from saccade.tasks.texts import FilesConfig, split_texts
-from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+from saccade.tokens.marks import Marks
+from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import MaskedObjective, PermutedObjective
 from saccade.train.optim import AdamConfig
-from saccade.weights import filled, insist_on_room
+from saccade.weights import filled
 
 
 class MaskedRecipe(Recipe):
+    renamed: ClassVar[Mapping[str, str]] = {"follows": "next_sentence"}
+
     task: Literal["masked"] = "masked"
     data: FilesConfig
     tokens: TokensConfig = TokensConfig(vocabulary=4096)
     model: TextEncoderConfig = BertConfig()
     masking: MaskingConfig = MaskingConfig()
-    follows: bool = False
-    """Whether one text follows another is guessed too (BERT); without, rows are one text (RoBERTa)."""
+    next_sentence: bool = False
+    """Also predict whether one text follows another (BERT). Otherwise each row is one text (RoBERTa)."""
     storage: Storage = "float16"
-    """How the trained weights are stored."""
+    """Number format of the stored weights."""
 
     @model_validator(mode="after")
     def _two_texts_can_be_told_apart(self) -> "MaskedRecipe":
-        if self.follows and (isinstance(self.model, XlnetConfig) or self.model.segments < 2):
-            raise ValueError("follows = true needs BERT's model.segments of 2: one for each of the two texts")
+        if self.next_sentence and (isinstance(self.model, XlnetConfig) or self.model.segments < 2):
+            raise ValueError("next_sentence = true needs BERT's model.segments of 2: one for each of the two texts")
         return self
 
 
 class MaskedTask:
-    """What the commands know of pre-training."""
+    """The task of pre-training, for the commands."""
 
     name: ClassVar[str] = "masked"
     recipe: ClassVar[type[Recipe]] = MaskedRecipe
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[MaskedRecipe, list[str]]:
-        """Hold the end of the text out, and take a model as large as the text can feed; blank lines part documents."""
+        """Hold out the end of the text and choose the model size by its length; blank lines separate documents."""
         texts = [TextFile(file=str(file.resolve()), documents="separated", separator="") for file in files]
         size = sum(len(text) for text in read_documents(texts, []))
         sizes = masked_sizes_for(size)
         recipe = MaskedRecipe(
             name=out.name,
-            data=FilesConfig(train=texts, hold=0.1),
+            data=FilesConfig(train=texts, held_out_share=0.1),
             tokens=TokensConfig(vocabulary=sizes.vocabulary),
             model=BertConfig(
                 layers=sizes.layers,
                 width=sizes.width,
                 heads=sizes.width // 64,
-                hidden=4 * sizes.width,
+                feedforward=4 * sizes.width,
                 dropout=sizes.dropout,
-                norm="pre",
+                order="pre",
                 context=128,
                 segments=0,
             ),
@@ -85,7 +91,7 @@ class MaskedTask:
                 validate_every=max(1, sizes.steps // 20),
                 patience=5,
                 smoothing=0.0,
-                judge="-loss",
+                select_by="-loss",
                 adam=AdamConfig(rate=4e-3, decay=0.1),
                 muon=0.95,
             ),
@@ -109,13 +115,15 @@ class MaskedTask:
             parts = {"train": Corpus.of(vocabulary, training), "valid": Corpus.of(vocabulary, held)}
             arrays = keep(out / "prepared", {k: v for name, corpus in parts.items() for k, v in _flat(name, corpus)})
         else:
-            vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path, spaced=False)
+            vocabulary = kept_vocabulary(out, spaced=False)
+        marks = with_mask(vocabulary).marks
         torch.manual_seed(recipe.train.seed)
-        model = _build(recipe.model, vocabulary, follows=recipe.follows)
+        described = EncoderModel(encoder=recipe.model, head=WordsHead(next_sentence=recipe.next_sentence))
+        model = build_encoder_model(described, len(vocabulary) + 1)
         corpus, valid = (_corpus(name, arrays) for name in ("train", "valid"))
-        rows = _rows(recipe, corpus, recipe.train.batch_tokens, recipe.train.seed)
+        rows = _rows(recipe, corpus, marks, recipe.train.batch_tokens, recipe.train.seed)
         hider = Hider.of(recipe.masking, vocabulary)
-        held_rows = _rows(recipe, valid, recipe.train.batch_tokens, seed=0)
+        held_rows = _rows(recipe, valid, marks, recipe.train.batch_tokens, seed=0)
         permuted = isinstance(model, PermutationModel)
         work = Work(
             model=model,
@@ -147,16 +155,15 @@ class MaskedTask:
             "model": recipe.model.table(),
             "data": recipe.data.table(),
             "masking": recipe.masking.table(),
-            "follows": recipe.follows,
+            "next_sentence": recipe.next_sentence,
         }
-        return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=folders, report=report)
-
-    def load(self, folder: ModelFolder, how: How | None = None) -> Filler:
-        config = encoder_config(folder)
-        vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
-        insist_on_room(folder, config.least_weights)
-        model = filled(folder, lambda: _build(config, vocabulary, follows=folder.config.get("follows") is True))
-        return Filler(model, vocabulary)
+        return store(
+            *(self, recipe, settings, work, outcome, out),
+            marks=with_mask(kept_vocabulary(out, spaced=False)).marks,
+            storage=recipe.storage,
+            test=folders,
+            report=report,
+        )
 
     def evaluate(
         self,
@@ -169,7 +176,7 @@ class MaskedTask:
         lowercase: bool | None = None,
         report: Report = unreported,
     ) -> list[Score]:
-        """Accuracy of masked words and of what follows, on held-out documents."""
+        """Accuracy on masked words and on next sentences, on held-out documents."""
         where = str(folder.path / "config.json")
         if files:
             texts = read_documents([TextFile(file=str(file.resolve())) for file in files], [])
@@ -177,24 +184,26 @@ class MaskedTask:
             trained = FilesConfig.read(folder.config.get("data", {}), where=where)
             texts = split_texts(trained, folders, lowercase=False)[1]
         masking = MaskingConfig.read(folder.config.get("masking", {}), where=where)
-        corpus = Corpus.of(pipeline.vocabulary, texts)
-        follows = isinstance(pipeline.model, MaskedModel) and pipeline.model.follows is not None
-        rows = Rows(corpus, context=pipeline.model.encoder.context, budget=8192, seed=0, follows=follows)
-        return guess(pipeline.model, rows, Hider.of(masking, pipeline.vocabulary)).scores()
+        vocabulary, config = pipeline.vocabulary, pipeline.model.config
+        corpus, ids = Corpus.of(vocabulary, texts), len(vocabulary) + 1
+        model = filled(folder, config.weights(ids), lambda: build_encoder_model(config, ids)).eval()
+        assert isinstance(model, MaskedModel | PermutationModel)
+        next_sentence = isinstance(model, MaskedModel) and model.follows is not None
+        context = config.encoder.context
+        rows = Rows(corpus, vocabulary.marks, context=context, budget=8192, seed=0, next_sentence=next_sentence)
+        return guess(model, rows, Hider.of(masking, vocabulary)).scores()
 
 
-def _rows(recipe: MaskedRecipe, corpus: Corpus, budget: int, seed: int) -> Rows:
-    static = recipe.masking.masking == "static"
-    return Rows(corpus, context=recipe.model.context, budget=budget, seed=seed, follows=recipe.follows, static=static)
-
-
-def _build(
-    config: BertConfig | XlnetConfig, vocabulary: Vocabulary, *, follows: bool
-) -> MaskedModel | PermutationModel:
-    """One id more than the vocabulary has: that of the mask."""
-    if isinstance(config, XlnetConfig):
-        return build_xlnet(config, len(vocabulary) + 1)
-    return build_masked(config, len(vocabulary) + 1, follows=follows)
+def _rows(recipe: MaskedRecipe, corpus: Corpus, marks: Marks, budget: int, seed: int) -> Rows:
+    return Rows(
+        corpus,
+        marks,
+        context=recipe.model.context,
+        budget=budget,
+        seed=seed,
+        next_sentence=recipe.next_sentence,
+        static=recipe.masking.masking == "static",
+    )
 
 
 def _validate(model: nn.Module, rows: Rows, hider: Hider) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Learning to be programmed by examples: pages to learn from, held-out ones, and how often the families' work."""
+"""In-context learning: training pages, held-out pages, and accuracy by family."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,32 +8,32 @@ import numpy as np
 from pydantic import Field
 
 from saccade.config import Record
-from saccade.data.prompt_families import FAMILIES, Words
+from saccade.data.prompt_families import FAMILIES, WordLists
 from saccade.data.prompts import Question, document, question, read_words
 from saccade.errors import UserError
 from saccade.evaluate.curve import Point, pooled
 from saccade.evaluate.metrics import Score
-from saccade.tasks.asked import Report, Request, unreported
-from saccade.tasks.completer import Completer
+from saccade.pipelines.completer import Completer
+from saccade.pipelines.pipeline import Report, Request, unreported
 
 COUNTS = (0, 1, 2, 4, 8)
 """Examples in a prompt that is scored."""
 LOOKUP = "lookup"
-"""The one family whose query is among its examples; it is reported, and not in the mean."""
+"""The only family whose query is among its examples; it is reported, but not part of the mean."""
 MEAN = "mean"
 HELD_OUT_PAGES = 1000
 
 
 class PromptsConfig(Record):
-    """Pages of examples, drawn anew: the task has to be read from them."""
+    """Random pages of examples, from which the model has to infer the task."""
 
     kind: Literal["prompts"] = "prompts"
     pages: int = Field(100_000, ge=100, le=10_000_000)
-    """Pages to train on."""
+    """Number of training pages."""
     questions: int = Field(100, ge=1, le=100_000)
-    """Prompts of each family, for each number of examples, when the model is scored."""
+    """Test prompts per family and number of examples."""
     seed: int = Field(1, ge=0, lt=2**40)
-    """Same seed, same pages."""
+    """Random seed of the pages."""
 
 
 def training_pages(config: PromptsConfig, folders: Sequence[Path]) -> list[str]:
@@ -55,7 +55,7 @@ def held_out_pages(config: PromptsConfig, folders: Sequence[Path]) -> list[str]:
 def family_curves(
     completer: Completer,
     config: PromptsConfig,
-    words: Words,
+    words: WordLists,
     report: Report = unreported,
     counts: Sequence[int] = COUNTS,
 ) -> dict[str, list[Point]]:
@@ -77,7 +77,7 @@ def family_curves(
 def accuracies(
     completer: Completer,
     config: PromptsConfig,
-    words: Words,
+    words: WordLists,
     report: Report = unreported,
     examples: Sequence[int] = COUNTS,
 ) -> list[Score]:

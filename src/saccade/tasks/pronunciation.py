@@ -1,4 +1,4 @@
-"""Pronunciation: words and how they are said in; a model that says how any word is pronounced out."""
+"""Pronunciation: trained on a dictionary; words in, phonemes out."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,22 +12,22 @@ from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.pronunciation import phoneme_error_rate, pronunciation_scores, word_error_rate
 from saccade.folder import ModelFolder
-from saccade.tasks.asked import Report, Request, unreported
+from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.pipelines.pronouncer import Pronouncer
 from saccade.tasks.contract import Recipe
-from saccade.tasks.pronouncer import Pronouncer
 from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered, by_source
 from saccade.tokens.vocabulary import TokensConfig
 
 
 class DictionaryData(SequenceData):
-    """Where the words are: TSV files of a word and its phonemes (ARPAbet); a word may come up several times."""
+    """TSV files of words and their phonemes (ARPAbet). A word may occur several times."""
 
     train: list[str] = Field(min_length=1)
-    """What is trained on, but for words that are in `valid` too."""
+    """Training files; words that are also in `valid` are left out."""
     valid: list[str] = Field(min_length=1)
-    """Decides what is kept; never trained on."""
+    """Validation files: they select the best checkpoint."""
     test: list[str] = Field(default_factory=list)
-    """Touched by `saccade evaluate` only."""
+    """Test files, used for the final score and by `saccade evaluate`."""
 
 
 class PronunciationRecipe(SequenceRecipe):
@@ -37,7 +37,7 @@ class PronunciationRecipe(SequenceRecipe):
 
 
 class PronunciationTask(SequenceTask):
-    """What the commands know of pronouncing."""
+    """The task of pronouncing, for the commands."""
 
     name: ClassVar[str] = "pronunciation"
     recipe: ClassVar[type[Recipe]] = PronunciationRecipe

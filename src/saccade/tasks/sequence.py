@@ -1,7 +1,7 @@
-"""What all tasks share that write a text for a text: from pairs of texts to a trained encoder and decoder."""
+"""The shared part of all text-to-text tasks: from pairs of texts to a trained encoder and decoder."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,48 +10,53 @@ import torch
 from pydantic import Field
 from torch import nn
 
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.config import Record
 from saccade.data.batches import SequencePairs
 from saccade.data.prepared import keep, kept
 from saccade.data.ragged import Ragged, in_order
 from saccade.data.sampler import Sampler
 from saccade.data.text import Pair
-from saccade.decode.packed import How
 from saccade.decode.search import SearchConfig
 from saccade.errors import UserError
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
-from saccade.models.encdec import EncoderDecoder, EncoderDecoderConfig, build_encoder_decoder
-from saccade.tasks.asked import Report, Request, unreported
+from saccade.models.answering import sequence_runtime
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
+from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.pipelines.translator import Translator
 from saccade.tasks.contract import Recipe
-from saccade.tasks.store import store
-from saccade.tasks.translator import Translator
-from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+from saccade.tasks.store import kept_vocabulary, store
+from saccade.tokens.marks import Marks
+from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.train.loop import Outcome, Work
+from saccade.train.objective import SequenceObjective
 
 
 class SequenceData(Record):
-    """What every task says of its pairs."""
+    """Settings that all tasks on pairs share."""
 
-    longest: int = Field(250, ge=1)
-    """Training pairs with more tokens on a side are left out, and counted."""
+    renamed: ClassVar[Mapping[str, str]] = {"longest": "longest_pair"}
+
+    longest_pair: int = Field(250, ge=1)
+    """Longest training pair, in tokens of its longer side; longer pairs are left out and counted."""
 
 
 class SequenceRecipe(Recipe):
-    """What recipes say that train an encoder and a decoder on pairs of texts."""
+    """The part of a recipe that all tasks on pairs of texts share."""
 
     data: SequenceData
     tokens: TokensConfig = TokensConfig()
     model: EncoderDecoderConfig = EncoderDecoderConfig()
     search: SearchConfig = SearchConfig()
     storage: Storage = "float16"
-    """How the trained weights are stored."""
+    """Number format of the stored weights."""
     layer: int | None = Field(None, ge=1)
-    """The cross-attention layer that `--look` draws by default; the middle one if not said."""
+    """Cross-attention layer that `--look` draws by default; without it, the middle layer."""
 
 
 class SequenceTask(ABC):
-    """A task says which pairs it learns from, which figures judge it, and what its pipeline adds to writing."""
+    """A task defines its training pairs, its scores and its pipeline."""
 
     name: ClassVar[str]
     recipe: ClassVar[type[Recipe]]
@@ -59,47 +64,45 @@ class SequenceTask(ABC):
 
     @abstractmethod
     def training_pairs(self, recipe: Any, folders: Sequence[Path]) -> list[Pair]:
-        """What is trained on."""
+        """Training pairs."""
 
     @abstractmethod
     def held_pairs(self, recipe: Any, folders: Sequence[Path]) -> list[Pair]:
-        """What decides which weights are kept."""
+        """Validation pairs."""
 
     @abstractmethod
     def figures(
         self, recipe: Any, sources: list[str], outputs: list[str], accepted: list[list[str]]
     ) -> dict[str, float]:
-        """How good greedy outputs are, each with all that is accepted for its source."""
+        """Scores of greedy outputs, each against all accepted targets of its source."""
 
     @abstractmethod
     def has_test(self, recipe: Any) -> bool:
         """Whether the recipe names a test part."""
 
     def settings(self, recipe: Any) -> dict[str, Any]:
-        """What config.json says beside model, search and data."""
+        """More settings for config.json."""
         return {}
 
     def words(self, recipe: Any, folders: Sequence[Path]) -> list[str] | None:
-        """The words its models keep to when they write; None: any."""
+        """The lexicon of its models; None: no lexicon."""
         return None
 
     def prepare(self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool) -> tuple[Work, list[str]]:
-        from saccade.train.objective import SequenceObjective  # who only answers need not wait for all kinds of models
-
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None
         training = [] if arrays else self.training_pairs(recipe, folders)
         if resume and path.exists():
-            vocabulary = read_vocabulary(path.read_text(encoding="utf-8"), path, spelt=recipe.tokens.spelt)
+            vocabulary = kept_vocabulary(out, source_bytes=recipe.tokens.source_bytes)
         else:
-            joined = (pair[recipe.tokens.spelt :] for pair in training)
+            joined = (pair[recipe.tokens.source_bytes :] for pair in training)
             vocabulary = train_vocabulary(recipe.tokens, (text for texts in joined for text in texts))
             vocabulary.save(path)
         if arrays is None:
-            arrays = keep(out / "prepared", _encode(vocabulary, training, recipe.data.longest))
+            arrays = keep(out / "prepared", _encode(vocabulary, training, recipe.data.longest_pair))
         torch.manual_seed(recipe.train.seed)
         model = build_encoder_decoder(recipe.model, len(vocabulary))
-        examples, numbers = _pairs(arrays), arrays["numbers"]
+        examples, numbers = _pairs(arrays, vocabulary.marks), arrays["numbers"]
         source_sizes, target_sizes = examples.sizes()
         sampler = Sampler(source_sizes, target_sizes, budget=recipe.train.batch_tokens, seed=recipe.train.seed)
         work = Work(
@@ -115,7 +118,7 @@ class SequenceTask(ABC):
         epochs = recipe.train.steps * recipe.train.accumulate / len(sampler.batches)
         told = [
             f"{len(examples):,} training pairs, {int(target_sizes.sum()):,} target tokens"
-            + (f"; {left_out:,} longer than {recipe.data.longest} tokens left out" if left_out else ""),
+            + (f"; {left_out:,} longer than {recipe.data.longest_pair} tokens left out" if left_out else ""),
             f"vocabulary {len(vocabulary):,}, {sum(w.numel() for w in model.parameters()):,} parameters, "
             f"{recipe.train.steps:,} steps = {epochs:.1f} epochs",
             f"batches of at most {recipe.train.batch_tokens:,} tokens a side: {real_target:.1%} of the target and "
@@ -130,22 +133,22 @@ class SequenceTask(ABC):
             "model": recipe.model.table(),
             "search": recipe.search.table(),
             "data": recipe.data.table(),
-            "spelt": recipe.tokens.spelt,
+            "source_bytes": recipe.tokens.source_bytes,
             **self.settings(recipe),
             "layer": recipe.layer or max(1, (recipe.model.decoder.looks + 1) // 2),
         }
-        test = folders if self.has_test(recipe) else None
-        words = self.words(recipe, folders)
         return store(
-            self, recipe, settings, work, outcome, out, storage=recipe.storage, test=test, report=report, words=words
+            *(self, recipe, settings, work, outcome, out),
+            marks=kept_vocabulary(out, source_bytes=recipe.tokens.source_bytes).marks,
+            storage=recipe.storage,
+            test=folders if self.has_test(recipe) else None,
+            report=report,
+            words=self.words(recipe, folders),
         )
-
-    def load(self, folder: ModelFolder, how: How | None = None) -> Translator:
-        return self.pipeline.open(folder, how)
 
     @abstractmethod
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[Any, list[str]]:
-        """A recipe for a stranger's own files, and what was chosen, to be told."""
+        """A recipe for the user's own files, and messages about the choices."""
 
     @abstractmethod
     def evaluate(
@@ -159,17 +162,15 @@ class SequenceTask(ABC):
         lowercase: bool | None = None,
         report: Report = unreported,
     ) -> list[Score]:
-        """The figures of a model on held-out files, or, where none are given, on the test part its recipe names."""
+        """Scores on the given files, or without files on the test part of the recipe."""
 
 
 class _Validation:
     """Loss per token, and the task's own figures of greedy outputs, on the validation part."""
 
     def __init__(self, task: SequenceTask, vocabulary: Vocabulary, pairs: list[Pair], recipe: Any) -> None:
-        from saccade.train.objective import SequenceObjective
-
         self.task, self.vocabulary, self.recipe = task, vocabulary, recipe
-        self.examples = _pairs(_encode(vocabulary, pairs, 1000))
+        self.examples = _pairs(_encode(vocabulary, pairs, 1000), vocabulary.marks)
         self.sources, self.accepted = by_source(pairs)
         self.objective = SequenceObjective()
 
@@ -179,13 +180,13 @@ class _Validation:
         for indices in in_order(self.examples.sizes()[1], 4096):
             loss, items = self.objective(model, self.examples.batch(indices))["loss"]
             total, count = total + loss.item(), count + items
-        translator = Translator.of(model, self.vocabulary, self.recipe.search)
+        translator = Translator(sequence_runtime(model), self.vocabulary, self.recipe.search)
         outputs = [translation.text for translation in translator(self.sources, beam=1)]
         return {"loss": total / count} | self.task.figures(self.recipe, self.sources, outputs, self.accepted)
 
 
 def by_source(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
-    """Each source once, with all that is accepted for it."""
+    """Each source once, with all its accepted targets."""
     accepted: dict[str, list[str]] = {}
     for source, target in pairs:
         accepted.setdefault(source, []).append(target)
@@ -193,7 +194,7 @@ def by_source(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
 
 
 def answered(pipeline: Translator, sources: Sequence[str], request: Request, report: Report) -> list[str]:
-    """What is written for every source; the first that cannot be read is an error."""
+    """The output for every source; the first that cannot be read is an error."""
     outputs = []
     for answer in pipeline.answer(sources, request, report=report):
         if isinstance(answer, UserError):
@@ -208,7 +209,9 @@ def _encode(vocabulary: Vocabulary, pairs: Sequence[Pair], longest: int) -> dict
     targets = vocabulary.encode([target for _, target in pairs])
     numbers = [i for i in range(len(pairs)) if len(sources[i]) <= longest and len(targets[i]) <= longest]
     if not numbers:
-        raise UserError(f"all {len(pairs)} sentence pairs are longer than {longest} tokens; set data.longest higher")
+        raise UserError(
+            f"all {len(pairs)} sentence pairs are longer than {longest} tokens; set data.longest_pair higher"
+        )
     source, target = (Ragged.of([side[i] for i in numbers]) for side in (sources, targets))
     return {
         "source": source.flat,
@@ -220,10 +223,9 @@ def _encode(vocabulary: Vocabulary, pairs: Sequence[Pair], longest: int) -> dict
     }
 
 
-def _pairs(arrays: dict[str, np.ndarray]) -> SequencePairs:
-    return SequencePairs(
-        Ragged(arrays["source"], arrays["source_lengths"]), Ragged(arrays["target"], arrays["target_lengths"])
-    )
+def _pairs(arrays: dict[str, np.ndarray], marks: Marks) -> SequencePairs:
+    source, target = (Ragged(arrays[side], arrays[f"{side}_lengths"]) for side in ("source", "target"))
+    return SequencePairs(source, target, marks)
 
 
 def _describe(indices: np.ndarray, examples: SequencePairs, numbers: np.ndarray, vocabulary: Vocabulary) -> str:

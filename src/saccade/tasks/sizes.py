@@ -1,4 +1,4 @@
-"""How large a model a number of sentence pairs, or a text, can feed, for people who bring only files."""
+"""Model sizes for the user's own files, by the number of sentence pairs or the length of the text."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class Sizes:
 def sizes_for(pairs: int) -> Sizes:
     """Few pairs: a small model, many passes, much dropout. Many pairs: the size of the bundled models.
 
-    A step sees about 200 sentences. Early stopping ends what has nothing more to gain.
+    A step sees about 200 sentences. Early stopping ends training without further gain.
     """
     if pairs < 5_000:
         return Sizes(layers=2, width=128, vocabulary=2_000, dropout=0.3, steps=max(300, pairs * 30 // 200))

@@ -7,59 +7,60 @@ from typing import ClassVar, Literal
 import numpy as np
 import torch
 from pydantic import Field
+from torch import nn
 
+from saccade.arch.heads import EncoderModel, TagsHead
 from saccade.config import Record
 from saccade.data.conllu import Sentence, TagColumn, read_conllu
-from saccade.data.labelled import Words
+from saccade.data.encoded import Words
+from saccade.data.labelled import tagged_batch
 from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.data.text import find
-from saccade.decode.packed import How
-from saccade.errors import UserError, WrongUse
+from saccade.errors import WrongUse
 from saccade.evaluate.classes import Classified, accuracy, macro_f1
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
-from saccade.models.heads import Tagger as TaggerModel
-from saccade.tasks.asked import Report, Request, unreported
+from saccade.models.answering import encoder_runtime
+from saccade.models.encoders import build_encoder_model
+from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.pipelines.tagger import Tagger
 from saccade.tasks.contract import Recipe
-from saccade.tasks.encoder import EncoderRecipe, begin, build_text_encoder, encoder_config, hiding
+from saccade.tasks.encoder import EncoderRecipe, begin, hiding
 from saccade.tasks.store import store
-from saccade.tasks.tagger import Tagger
-from saccade.tokens.vocabulary import read_vocabulary
 from saccade.train.loop import Outcome, TrainConfig, Work
 from saccade.train.objective import TagObjective
 from saccade.train.optim import AdamConfig
-from saccade.weights import filled, insist_on_room
 
 
 class TreebankConfig(Record):
-    """Where the tagged sentences are."""
+    """Files of tagged sentences (CoNLL-U)."""
 
     train: list[str] = Field(min_length=1)
-    """CoNLL-U files to train on."""
+    """Training files."""
     valid: list[str] = Field(min_length=1)
-    """Decide what is kept; never trained on."""
+    """Validation files: they select the best checkpoint."""
     test: list[str] = Field(default_factory=list)
-    """Touched by `saccade evaluate` only."""
+    """Test files, used for the final score and by `saccade evaluate`."""
     column: TagColumn = "upos"
-    """Which column the tags are in."""
+    """Column of the tags."""
 
 
 class TaggingRecipe(EncoderRecipe):
     task: Literal["tagging"] = "tagging"
     data: TreebankConfig
     storage: Storage = "float16"
-    """How the trained weights are stored."""
+    """Number format of the stored weights."""
 
 
 class TaggingTask:
-    """What the commands know of tagging."""
+    """The task of tagging, for the commands."""
 
     name: ClassVar[str] = "tagging"
     recipe: ClassVar[type[Recipe]] = TaggingRecipe
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[TaggingRecipe, list[str]]:
-        """The first file trains, the second is chosen by, the third, if there is one, tests."""
+        """The files are training, validation and, if there is a third, test."""
         if not 2 <= len(files) <= 3:
             raise WrongUse(
                 "saccade train tagging needs a CoNLL-U file to train on, one to choose by, and may have a test"
@@ -77,7 +78,7 @@ class TaggingTask:
                 validate_every=max(1, steps // 10),
                 patience=5,
                 smoothing=0.0,
-                judge="accuracy",
+                select_by="accuracy",
                 adam=AdamConfig(rate=2e-3, decay=0.1),
             ),
         )
@@ -91,21 +92,24 @@ class TaggingTask:
         beginning = begin(recipe, [sentence.text for sentence in training], out, resume=resume)
         vocabulary, context = beginning.vocabulary, beginning.config.context
         torch.manual_seed(recipe.train.seed)
-        encoder = build_text_encoder(beginning.config, vocabulary)
-        model = TaggerModel(encoder, len(tags), recipe.dropout, hiding(recipe, vocabulary))
+        described = EncoderModel(encoder=beginning.config, head=TagsHead(outputs=len(tags)))
+        model = build_encoder_model(described, len(vocabulary) + 1, hiding(recipe, vocabulary))
         beginning.fill(model)
         words = Words.of(vocabulary, [one.words for one in training], [one.spaces for one in training], context)
         number = {tag: place for place, tag in enumerate(tags)}
         labels = _per_row(words, [[number[tag] for tag in sentence.tags] for sentence in training])
         lengths = words.rows.lengths
         sampler = Sampler(lengths, lengths, budget=recipe.train.batch_tokens, seed=recipe.train.seed)
-        pipeline = Tagger(model, vocabulary, tags, recipe.data.column)
+
+        def pipeline(trained: nn.Module) -> Tagger:
+            return Tagger(encoder_runtime(trained, described, "exact"), vocabulary, tags, recipe.data.column)
+
         work = Work(
             model=model,
             objective=TagObjective(recipe.train.smoothing),
             sampler=sampler,
-            batch=lambda rows: words.batch(rows, labels),
-            validate=lambda _: {"accuracy": accuracy(answers(pipeline, valid), bootstrap=0).value},
+            batch=lambda rows: tagged_batch(words, rows, labels),
+            validate=lambda trained: {"accuracy": accuracy(answers(pipeline(trained), valid), bootstrap=0).value},
             describe=lambda rows: (
                 f"of {len(rows)} sentences (the first is {vocabulary.decode(words.rows[rows[0]])[:80]!r})"
             ),
@@ -128,25 +132,19 @@ class TaggingTask:
         out: Path,
         report: Report = unreported,
     ) -> list[Score]:
+        beginning = begin(recipe, [], out, resume=True)
         settings = {
-            "model": begin(recipe, [], out, resume=True).config.table(),
+            "model": beginning.config.table(),
             "data": recipe.data.table(),
             "tags": _training(recipe, folders)[1],
         }
-        test = folders if recipe.data.test else None
-        return store(self, recipe, settings, work, outcome, out, storage=recipe.storage, test=test, report=report)
-
-    def load(self, folder: ModelFolder, how: How | None = None) -> Tagger:
-        where = str(folder.path / "config.json")
-        config = encoder_config(folder)
-        data = TreebankConfig.read(folder.config.get("data", {}), where=where)
-        vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False)
-        tags = folder.config.get("tags")
-        if not isinstance(tags, list) or not tags or not all(isinstance(tag, str) for tag in tags):
-            raise UserError(f"{where}: tags is not a list of names")
-        insist_on_room(folder, config.least_weights)
-        model = filled(folder, lambda: TaggerModel(build_text_encoder(config, vocabulary), len(tags), config.dropout))
-        return Tagger(model, vocabulary, tags, data.column)
+        return store(
+            *(self, recipe, settings, work, outcome, out),
+            marks=beginning.vocabulary.marks,
+            storage=recipe.storage,
+            test=folders if recipe.data.test else None,
+            report=report,
+        )
 
     def evaluate(
         self,

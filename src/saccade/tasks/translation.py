@@ -1,67 +1,68 @@
 """Translation: sentence pairs in, a sentence-to-sentence model out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.data.split import hold_out, write_pairs
 from saccade.data.text import Pair, find, read_pairs
 from saccade.errors import WrongUse
 from saccade.evaluate.metrics import Score, bleu, chrf
 from saccade.folder import ModelFolder
-from saccade.models.encdec import EncoderDecoderConfig
-from saccade.models.transformer import StackConfig
-from saccade.tasks.asked import Report, Request, unreported
+from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.pipelines.table import TASKS
+from saccade.pipelines.translator import Translator
 from saccade.tasks.contract import Recipe
 from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered, by_source
 from saccade.tasks.sizes import sizes_for
-from saccade.tasks.table import TASKS
-from saccade.tasks.translator import Translator
 from saccade.tokens.vocabulary import TokensConfig
 from saccade.train.loop import TrainConfig
 from saccade.train.optim import AdamConfig
 
 
 class PairsConfig(SequenceData):
-    """Where the sentence pairs are: each part one TSV (source, target) or two aligned files, plain or gzip."""
+    """Files of sentence pairs: for each part one TSV (source, target) or two aligned files, plain or gzip."""
+
+    renamed: ClassVar[Mapping[str, str]] = {**SequenceData.renamed, "plain": "informal_share"}
 
     train: list[str] = Field(min_length=1, max_length=2)
-    """What is trained on."""
+    """Training files."""
     valid: list[str] = Field(min_length=1, max_length=2)
-    """Decides what is kept; never trained on."""
+    """Validation files: they select the best checkpoint."""
     test: list[str] = Field([], max_length=2)
-    """Touched by `saccade evaluate` only."""
+    """Test files, used for the final score and by `saccade evaluate`."""
     source: str = ""
-    """Language of the source, for the card."""
+    """Source language, for the model card."""
     target: str = ""
-    """Language of the target, for the card."""
-    plain: float = Field(0.0, ge=0, le=1)
-    """Share of the training pairs seen a second time as people type: lower case, no full stop."""
+    """Target language, for the model card."""
+    informal_share: float = Field(0.0, ge=0, le=1)
+    """Share of the training pairs that are added a second time in lower case and without the full stop."""
 
 
 class TranslationRecipe(SequenceRecipe):
     task: Literal["translation"] = "translation"
     data: PairsConfig
     lowercase: bool = False
-    """Score without regard to case, in validation and evaluation."""
+    """Ignore case in validation and evaluation scores."""
 
 
 def as_typed(text: str) -> str:
-    """A sentence as people type it in a hurry."""
+    """A sentence in informal spelling: lower case, no full stop."""
     return text.lower().removesuffix(".")
 
 
 class TranslationTask(SequenceTask):
-    """What the commands know of translation."""
+    """The task of translation, for the commands."""
 
     name: ClassVar[str] = "translation"
     recipe: ClassVar[type[Recipe]] = TranslationRecipe
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[TranslationRecipe, list[str]]:
-        """Hold a part out, and take a model as large as the pairs can feed."""
+        """Hold out a part and choose the model size by the number of pairs."""
         if len(files) not in (1, 2):
             raise WrongUse(f"translation takes {TASKS[self.name].files}; {len(files)} files were given")
         pairs = read_pairs(files)
@@ -74,7 +75,7 @@ class TranslationTask(SequenceTask):
             layers=sizes.layers,
             width=sizes.width,
             heads=sizes.width // 64,
-            hidden=4 * sizes.width,
+            feedforward=4 * sizes.width,
             dropout=sizes.dropout,
         )
         recipe = TranslationRecipe(
@@ -87,8 +88,8 @@ class TranslationTask(SequenceTask):
                 warmup=max(1, sizes.steps // 10),
                 validate_every=max(1, sizes.steps // 20),
                 patience=6,
-                # BLEU of a few hundred sentences is mostly luck; their loss is not.
-                judge="bleu" if len(valid) >= 500 else "-loss",
+                # BLEU of a few hundred sentences is too noisy; their loss is not.
+                select_by="bleu" if len(valid) >= 500 else "-loss",
                 adam=AdamConfig(rate=1.5e-3),
             ),
         )
@@ -102,10 +103,10 @@ class TranslationTask(SequenceTask):
         return recipe, chosen_words
 
     def training_pairs(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> list[Pair]:
-        """The pairs, and a share of them once more as people type."""
+        """The pairs, and a share of them a second time in informal spelling."""
         pairs = _read(recipe.data.train, folders)
         random = np.random.default_rng(recipe.train.seed)
-        again = np.flatnonzero(random.random(len(pairs)) < recipe.data.plain)
+        again = np.flatnonzero(random.random(len(pairs)) < recipe.data.informal_share)
         return pairs + [(as_typed(pairs[i][0]), as_typed(pairs[i][1])) for i in again]
 
     def held_pairs(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> list[Pair]:
@@ -139,7 +140,7 @@ class TranslationTask(SequenceTask):
         lowercase: bool | None = None,
         report: Report = unreported,
     ) -> list[Score]:
-        """BLEU and chrF with all references of a source together, and by default with the case the recipe minds."""
+        """BLEU and chrF against all references of a source; case as in the recipe, unless `lowercase` is given."""
         sources, references = by_source(read_pairs(files or self.test_files(folder, folders)))
         lowercase = bool(folder.config.get("lowercase", False)) if lowercase is None else lowercase
         outputs = answered(pipeline, sources, request, report)

@@ -1,33 +1,37 @@
 """Ids of text, and text of ids, whatever the units are."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import Field
 from tokenizers import Tokenizer
 
 from saccade.config import Record
 from saccade.errors import UserError
 from saccade.tokens import bpe, characters, pieces
-from saccade.tokens.marks import END, SPECIALS
+from saccade.tokens.marks import SPECIALS, Marks
 
 KINDS = {"bpe": bpe, "characters": characters, "pieces": pieces}
 BYTES = 256
 
 
 class TokensConfig(Record):
-    """What text is cut into."""
+    """The units of text."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"spelt": "source_bytes", "least": "min_frequency"}
 
     kind: Literal["bpe", "bytes", "characters"] = "bpe"
-    """bpe: frequent strings of bytes; bytes; or the characters that occur in the training text."""
+    """bpe: frequent byte strings; bytes; characters: those of the training text."""
     vocabulary: int = Field(8000, ge=300, le=1_000_000)
-    """For bpe: how many in all; the 256 bytes and three special tokens are always among them."""
-    least: int = Field(2, ge=1)
+    """For bpe: size of the vocabulary, including the 256 bytes and three special tokens."""
+    min_frequency: int = Field(2, ge=1)
     """For bpe: how often a pair must occur to be merged."""
-    spelt: bool = False
-    """For bpe, where one text is read and another written: what is read is cut into bytes, what is written is not."""
+    source_bytes: bool = False
+    """For bpe, in tasks with source and target: read the source as bytes; only the target is cut by bpe."""
 
 
 class Vocabulary:
@@ -35,24 +39,32 @@ class Vocabulary:
 
     `spaced`: every text is read as if a space stood before it, so that a word has one spelling wherever it stands.
     Pieces always are. What `continues` another text has no such space: the space it begins with is its own.
-    `spelt`: texts that are read, not written, are cut into bytes.
+    `source_bytes`: texts that are read, not written, are cut into bytes.
     """
 
-    def __init__(self, tokenizer: Tokenizer, *, spaced: bool = True, spelt: bool = False) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, *, spaced: bool = True, source_bytes: bool = False, marks: Marks | None = None
+    ) -> None:
         # Without this, "</s>" typed by a user would become the real end of sentence.
         tokenizer.encode_special_tokens = True
         tokenizer.no_truncation()
         tokenizer.no_padding()
         self.tokenizer = tokenizer
+        self.marks = marks or Marks()
         self.kind = _kind(tokenizer)
         self.before = " " if self.kind == "pieces" or (spaced and self.kind == "bpe") else ""
         self.spellings = pieces.spellings(tokenizer) if self.kind == "pieces" else None
         self.characters = frozenset(tokenizer.get_vocab()) if self.kind == "characters" else None
         """All that can be read, where that is not everything."""
-        self.speller = bpe.unmerged(tokenizer) if spelt else None
+        self.speller = bpe.unmerged(tokenizer) if source_bytes else None
 
     def __len__(self) -> int:
         return int(self.tokenizer.get_vocab_size())
+
+    @cached_property
+    def text_ids(self) -> np.ndarray:
+        """The ids that are text, in order."""
+        return np.array([i for i in range(len(self)) if i not in self.marks.special], dtype=np.int64)
 
     def encode(self, texts: Sequence[str], *, continues: bool = False) -> list[list[int]]:
         if self.characters is not None:
@@ -76,12 +88,16 @@ class Vocabulary:
         return self.encode(texts) if self.speller is None else self._ids(self.speller, texts)
 
     def decode(self, ids: Iterable[int], *, continues: bool = False) -> str:
-        text = self._spell([i for i in ids if i > END])
+        text = self._spell([i for i in ids if i not in self.marks.special])
         return text if continues else text.removeprefix(self.before)
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Each id as text of its own; a piece that begins a word begins with a space."""
-        return [SPECIALS[i] if i <= END else self._spell([i]) for i in ids]
+        return [self._name(i) if i in self.marks.special else self._spell([i]) for i in ids]
+
+    def _name(self, mark: int) -> str:
+        # The mask may stand one past the tokens: models that fill gaps add it.
+        return str(self.tokenizer.id_to_token(mark) or "[MASK]")
 
     def _spell(self, ids: list[int]) -> str:
         if self.spellings is None:
@@ -107,14 +123,16 @@ def train_vocabulary(config: TokensConfig, texts: Iterable[str], *, spaced: bool
         return Vocabulary(characters.train(texts))
     size = BYTES + len(SPECIALS) if config.kind == "bytes" else config.vocabulary
     before = " " if spaced else ""
-    tokenizer = bpe.train(size, config.least, (before + text for text in texts))
-    return Vocabulary(tokenizer, spaced=spaced, spelt=config.spelt)
+    tokenizer = bpe.train(size, config.min_frequency, (before + text for text in texts))
+    return Vocabulary(tokenizer, spaced=spaced, source_bytes=config.source_bytes)
 
 
-def read_vocabulary(text: str, where: Path, *, spaced: bool = True, spelt: bool = False) -> Vocabulary:
+def read_vocabulary(
+    text: str, where: Path, *, spaced: bool = True, source_bytes: bool = False, marks: Marks | None = None
+) -> Vocabulary:
     """The vocabulary in a tokenizer.json; whatever is wrong with the file is said in one line."""
     try:
-        vocabulary = Vocabulary(Tokenizer.from_str(text), spaced=spaced, spelt=spelt)
+        vocabulary = Vocabulary(Tokenizer.from_str(text), spaced=spaced, source_bytes=source_bytes, marks=marks)
         found, words, merges = _apart(vocabulary.tokenizer)
     # A crafted file makes the Rust side panic with a BaseException of its own.
     except BaseException as error:

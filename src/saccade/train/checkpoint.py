@@ -21,7 +21,7 @@ WEIGHTS, TRAINING = "weights.safetensors", "training.safetensors"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything that moves, at one step."""
+    """The complete state of a training at one step."""
 
     step: int
     weights: Tensors
@@ -32,7 +32,7 @@ class Checkpoint:
 
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write `folder/step-N`; a reader sees all of it or nothing, whatever happens meanwhile."""
+    """Write `folder/step-N` atomically: a reader sees all of it or nothing."""
     final = checkpoint_path(folder, checkpoint.step)
     aside = folder / f".writing-{final.name}"
     try:
@@ -46,7 +46,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
         for path in aside.iterdir():
             sync(path)
         sync(aside)
-        if final.exists():  # the same step again: the old one may be the damaged one that was passed over
+        if final.exists():  # the same step again: the old checkpoint may be damaged
             shutil.rmtree(folder / f".deleting-{final.name}", ignore_errors=True)
             final.rename(folder / f".deleting-{final.name}")
         aside.rename(final)
@@ -61,7 +61,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """A checkpoint whose every byte is the one that was written, or one clear error."""
+    """Read a checkpoint and verify its digests; a damaged one is an error."""
     manifest = _manifest(path)
     weights, training = (_tensors(path / name, manifest["files"].get(name)) for name in (WEIGHTS, TRAINING))
     return Checkpoint(manifest["step"], weights, training, manifest["state"])
@@ -79,7 +79,7 @@ def _tensors(file: Path, expected: Any) -> Tensors:
         return load_file(file)
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}") from None
-    # A hostile header can ask torch for shapes and types it does not have, each in its own kind of error.
+    # A damaged header can name shapes and types that torch does not have; each raises a different error.
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError, AttributeError) as error:
         raise UserError(f"{file}: cannot be read: {str(error)[:200]}") from None
 

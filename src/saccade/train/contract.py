@@ -1,15 +1,15 @@
-"""What the loop asks of an objective. It knows no model and no task."""
+"""The interface of an objective for the loop. It knows no model and no task."""
 
 from typing import Any, Protocol
 
 from torch import Tensor, nn
 
 Losses = dict[str, tuple[Tensor, int]]
-"""Each loss as its sum and how many it was summed over, divided once, across all micro-batches."""
+"""Each loss as a sum and a count. The division comes once, over all micro-batches."""
 
 
 class Objective(Protocol):
-    """What the loop asks of a task."""
+    """What the loop minimises."""
 
     def count(self, batch: Any) -> int:
         """How many items the loss of this batch is summed over."""

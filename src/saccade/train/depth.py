@@ -1,4 +1,4 @@
-"""How deep in the model each weight stands: what fine-tuning moves less, or not at all, is what stands deep."""
+"""The layer of each weight: fine-tuning moves lower layers less, or not at all."""
 
 import re
 
@@ -10,7 +10,7 @@ BLOCK = re.compile(r"(?:^|\.)blocks\.(\d+)\.")
 
 
 def depths(model: nn.Module) -> dict[Tensor, int]:
-    """0 for token vectors and positions, n for the n-th block, and one more than the last for what stands on top."""
+    """0 for token vectors and positions, n for the n-th block, one more than the last block for the head."""
     names = dict(model.named_parameters())
     found = {name: BLOCK.search(name) for name in names}
     top = 1 + max((int(block[1]) + 1 for block in found.values() if block), default=0)
@@ -21,7 +21,7 @@ def depths(model: nn.Module) -> dict[Tensor, int]:
 
 
 def freeze(model: nn.Module, layers: int) -> None:
-    """Token vectors and the first blocks, `layers` in all, stay as they are."""
+    """Freeze the token vectors and the first blocks, `layers` in all."""
     found = depths(model)
     if layers > (top := max(found.values())):
         raise UserError(f"train.freeze is {layers}, but there are {top} layers to freeze: token vectors and blocks")
@@ -31,7 +31,7 @@ def freeze(model: nn.Module, layers: int) -> None:
 
 
 def rate_shares(model: nn.Module, decay: float) -> dict[Tensor, float]:
-    """What share of the rate each weight moves by: `decay` for each layer below the top (Howard & Ruder 2018, 3.2)."""
+    """Each weight's share of the learning rate: `decay` for each layer below the top (Howard & Ruder 2018, 3.2)."""
     found = depths(model)
     top = max(found.values(), default=0)
     return {weight: decay ** (top - depth) for weight, depth in found.items()}

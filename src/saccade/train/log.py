@@ -1,4 +1,4 @@
-"""What a person sees of a run: a progress bar, `metrics.jsonl`, `curve.png`."""
+"""Output of a run: a progress bar, `metrics.jsonl`, `curve.png`."""
 
 import json
 import sys
@@ -17,7 +17,7 @@ Entry = dict[str, Any]
 
 
 class Log:
-    """Reports one run. On a terminal the bar is live; elsewhere a plain line comes every so often."""
+    """Reports one run. On a terminal the bar is live; elsewhere a line is printed at intervals."""
 
     def __init__(self, folder: Path, *, quiet: bool = False, every: float = 30.0) -> None:
         self.folder, self.quiet, self.every = folder, quiet, every
@@ -40,7 +40,7 @@ class Log:
         self.entries: list[Entry] = []
 
     def start(self, step: int, steps: int) -> None:
-        """Begin, or go on, at `step`; what an interrupted run wrote past it is dropped."""
+        """Start or resume at `step`; lines that an interrupted run wrote after it are dropped."""
         self.first, self.steps = step, steps
         path = self.folder / "metrics.jsonl"
         if path.exists():

@@ -4,11 +4,11 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -34,48 +34,50 @@ from saccade.train.contract import Objective
 from saccade.train.depth import freeze
 from saccade.train.log import Log
 from saccade.train.optim import AdamConfig, build_optimizer, moments_of
-from saccade.train.parts import Parts
+from saccade.train.parts import BatchParts
 from saccade.train.precision import Precision, kind_of_products
 from saccade.train.schedule import SCHEDULES
 from saccade.train.step import Step, take_step
 
 
 class TrainConfig(Record):
-    """How to train, whatever is trained."""
+    """How to train, for every task."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"judge": "select_by"}
 
     steps: int = Field(ge=1)
-    """Optimiser steps in all."""
+    """Number of optimiser steps."""
     batch_tokens: int = Field(2048, ge=1)
-    """Padded target tokens in a batch, at most."""
+    """Largest number of target tokens in a batch, padding included."""
     accumulate: int = Field(1, ge=1)
-    """Batches whose gradients make one step."""
+    """Batches per step; their gradients are added."""
     adam: AdamConfig = AdamConfig()
     muon: float = Field(0.0, ge=0, lt=1)
-    """Momentum of Muon, which then moves the matrices inside the blocks instead of Adam; 0 is none."""
+    """Momentum of Muon, which then updates the matrices inside the blocks; Adam updates the rest. 0: Adam only."""
     schedule: Literal["linear", "inverse-square-root"] = "linear"
-    """How the learning rate falls after warm-up."""
+    """Decay of the learning rate after warm-up."""
     layer_decay: float = Field(1.0, gt=0, le=1)
-    """Each layer below the top moves by this share of the rate of the one above it."""
+    """Learning rate of each layer, as a share of the rate of the layer above."""
     freeze: int = Field(0, ge=0)
-    """So many layers, token vectors first, then the lowest blocks, stay as they are."""
+    """Number of layers that are not trained: the token vectors, then the lowest blocks."""
     warmup: int = Field(500, ge=0)
-    """Steps until the peak rate."""
+    """Steps until the learning rate reaches its peak."""
     clip: float = Field(1.0, gt=0)
-    """Largest norm of the gradient."""
+    """Largest gradient norm; larger gradients are scaled down."""
     smoothing: float = Field(0.1, ge=0, lt=1)
     """Label smoothing."""
     precision: Precision = "auto"
-    """Kind of numbers in matrix products: bfloat16 where the processor multiplies these fast, or float32 always."""
+    """Type of matrix products. auto: bfloat16 where the processor has instructions for it, otherwise float32."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations; each also writes a checkpoint."""
-    judge: str = "bleu"
-    """The validation figure that decides; a leading minus means smaller is better."""
+    select_by: str = "bleu"
+    """Validation score that selects the best checkpoint; a leading minus means that smaller is better."""
     patience: int = Field(0, ge=0)
-    """Validations without a better figure until training stops early; 0 means never."""
+    """Early stopping after this many validations without a better score; 0: never."""
     average: int = Field(5, ge=1)
-    """The last so many checkpoints are averaged; the mean is kept if the validation likes it best."""
+    """Number of last checkpoints to average; the average becomes the model if it validates best."""
     seed: int = Field(1, ge=0, lt=2**40)
-    """Same seed, same machine, same threads: same model."""
+    """Random seed. The same seed gives the same model on the same machine with the same number of threads."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class Work:
     """Example numbers -> batch."""
     validate: Callable[[nn.Module], dict[str, float]]
     describe: Callable[[np.ndarray], str]
-    """Example numbers -> a short text that lets a person find them."""
+    """Example numbers -> a short description, for error messages."""
 
 
 @dataclass(frozen=True)
@@ -162,11 +164,11 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
     return _choose(work, config, progress, folder / "checkpoints", log)
 
 
-def equip(model: nn.Module, objective: Objective, config: TrainConfig) -> tuple[optim.AdamW, Parts]:
-    """What a step is taken with."""
+def equip(model: nn.Module, objective: Objective, config: TrainConfig) -> tuple[optim.AdamW, BatchParts]:
+    """The optimiser and the parts of a batch."""
     kind = kind_of_products(config.precision)
     optimizer = build_optimizer(model, config.adam, config.muon, layer_decay=config.layer_decay, kind=kind)
-    return optimizer, Parts(model, objective, kind=kind)
+    return optimizer, BatchParts(model, objective, kind=kind)
 
 
 def _validate(work: Work, config: TrainConfig, progress: Progress, log: Log) -> None:
@@ -181,7 +183,7 @@ def _validate(work: Work, config: TrainConfig, progress: Progress, log: Log) -> 
 
 
 def _choose(work: Work, config: TrainConfig, progress: Progress, folder: Path, log: Log) -> Outcome:
-    """The best single checkpoint or the average of the last ones: whichever validates better."""
+    """The best single checkpoint or the average of the last ones, whichever validates better."""
     model = work.model
     steps = list(progress.snapshots)
     model.load_state_dict(_named(model, average([checkpoint_path(folder, step) for step in steps])), strict=False)
@@ -219,7 +221,7 @@ def _restore(folder: Path, work: Work, optimizer: optim.Optimizer, progress: Pro
             log.say(f"{error}; trying the one before")
     else:
         if complaint is None:
-            return  # killed before the first checkpoint: begin again
+            return  # killed before the first checkpoint: start from the beginning
         raise UserError(f"no checkpoint in {folder} is whole; the newest: {complaint}")
     try:
         _apply(checkpoint, work, optimizer, progress)
@@ -238,7 +240,7 @@ def _apply(checkpoint: Checkpoint, work: Work, optimizer: optim.Optimizer, progr
         raise ValueError("the optimiser's moments are missing")
     weights = [(weight, moments_of(group)) for group in optimizer.param_groups for weight in group["params"]]
     for place, (weight, moments) in enumerate(weights):
-        found = entries.get(place)  # none of a weight that has never had a gradient
+        found = entries.get(place)  # a weight without a gradient so far has no moments
         if found is not None and any(found[moment].shape != weight.shape for moment in moments):
             raise ValueError(f"the optimiser's moments of weight {place} have another shape")
     optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
@@ -269,12 +271,12 @@ def _scores(work: Work, log: Log) -> dict[str, float]:
 
 
 def _judge(scores: dict[str, float], config: TrainConfig) -> float:
-    name = config.judge.removeprefix("-")
+    name = config.select_by.removeprefix("-")
     if name not in scores:
-        raise UserError(f"train.judge is {config.judge!r}, but the validation figures are {', '.join(scores)}")
+        raise UserError(f"train.select_by is {config.select_by!r}, but the validation figures are {', '.join(scores)}")
     if not math.isfinite(scores[name]):
         raise UserError(f"the validation figure {name} is {scores[name]}; the last good checkpoint is kept")
-    return -scores[name] if config.judge.startswith("-") else scores[name]
+    return -scores[name] if config.select_by.startswith("-") else scores[name]
 
 
 def _insist_on_numbers(taken: Step, step: int, chosen: list[np.ndarray], work: Work, folder: Path) -> None:
@@ -302,7 +304,7 @@ def _list(scores: dict[str, float]) -> str:
 
 @contextmanager
 def _interruptible() -> Iterator[threading.Event]:
-    """The first Ctrl-C asks for a save after the step under way; a second one stops at once."""
+    """The first Ctrl-C saves after the current step; the second stops at once."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked

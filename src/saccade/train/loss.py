@@ -1,4 +1,4 @@
-"""Cross-entropy at the output layer, a few rows at a time: the logits of a whole batch are never all there."""
+"""Cross-entropy at the output layer, a few rows at a time: the logits of a batch are never all in memory."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from saccade import native
 
 CHUNK_BYTES = 4 * 2**20
-"""Logits held at once: what the processor's cache keeps between being made and being used."""
+"""Logits held at once; they should fit the processor's cache."""
 
 
 def cross_entropy(features_ND: Tensor, head: nn.Linear, labels_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -58,7 +58,7 @@ class _CrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, d_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        # In place: nobody else has seen these gradients, and the graph is walked once.
+        # In place: nothing else refers to these gradients, and backward runs once.
         return (*(None if found is None else found.mul_(d_loss) for found in context.found), None, None)
 
 

@@ -1,7 +1,7 @@
-"""Muon: inside the blocks, a matrix moves by an orthogonal step (Jordan et al. 2024).
+"""Muon: matrices inside the blocks are updated by orthogonal steps (Jordan et al. 2024).
 
-A step of Adam's is mostly along a few directions, those of the gradient's large singular values. Made orthogonal, it
-goes as far along all the others. Steps are scaled to the size of Adam's (Liu et al. 2025), so that both take one rate.
+An Adam step is mostly along a few directions, those of the gradient's large singular values. An orthogonal step has
+the same length in all directions. Steps are scaled to the size of Adam's (Liu et al. 2025), so that both use one rate.
 """
 
 import math
@@ -18,14 +18,14 @@ from saccade.train.parts import threads
 
 ROUNDS = 5
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
-"""Jordan's: they bring singular values near one in few rounds, and keep them within about 0.7 and 1.2 of it."""
+"""Jordan's coefficients: in few rounds they bring singular values near one, to about 0.7 to 1.2."""
 SIZE = 0.2
-"""The root mean square of Adam's steps, about."""
+"""Approximate root mean square of Adam's steps."""
 
 
 def matrices_inside(model: nn.Module) -> Iterator[tuple[Tensor, tuple[int, ...]]]:
-    """The matrices of all blocks, each with the heights of those it is a stack of. Token vectors, positions and the
-    output layer are none: their rows are moved one by one, as words come up."""
+    """The matrices of all blocks, each with the heights of the matrices it stacks. Token vectors, positions and the
+    output layer are not included: their rows are updated one by one, as words occur."""
     for name, layer in model.named_modules():
         if isinstance(layer, nn.Linear) and BLOCK.search(f"{name}."):
             yield layer.weight, layer.sizes if isinstance(layer, Stacked) else (layer.out_features,)
@@ -34,7 +34,7 @@ def matrices_inside(model: nn.Module) -> Iterator[tuple[Tensor, tuple[int, ...]]
 def orthogonal(stack_NRC: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
     """Nearly U Vᵀ of each matrix U S Vᵀ, by Newton and Schulz: a few products instead of a decomposition.
 
-    Every round is x ← p(x xᵀ) x. The products are of numbers of the given kind; bfloat16 is enough (Jordan et al.).
+    Every round is x ← p(x xᵀ) x. `kind` is the type of the products; bfloat16 is enough (Jordan et al.).
     """
     x = (stack_NRC / stack_NRC.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-20)).to(kind)
     tall = x.shape[-2] > x.shape[-1]
@@ -65,13 +65,13 @@ class Muon(optim.AdamW):
             super().step(closure)
         finally:
             self.param_groups = groups
-        with threads(self.threads):  # its products are worth all of them
+        with threads(self.threads):  # its products can use all threads
             for group in groups:
                 if "momentum" in group:
                     self._move(group)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """AdamW's own would look for its moments in every weight's state, to read those of old versions."""
+        """AdamW's own method expects its moments in the state of every weight, to read those of old versions."""
         optim.Optimizer.__setstate__(self, state)
 
     @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Where models and data meet: what is minimised, as sums and counts, for each kind of model."""
+"""The loss of each kind of model, as sums and counts."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,8 @@ from saccade.data.stream import LanguageBatch
 from saccade.models.bert import MaskedModel
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
-from saccade.models.heads import Classifier, Tagger
+from saccade.models.heads import ClassifierModel, TaggerModel
 from saccade.models.xlnet import Order, PermutationModel
-from saccade.tokens.marks import PAD
 from saccade.train.contract import Losses
 from saccade.train.loss import cross_entropy
 
@@ -28,18 +27,18 @@ class SequenceObjective:
     smoothing: float = 0.0
 
     def count(self, batch: SequenceBatch) -> int:
-        return int((batch.labels_BT != PAD).sum())
+        return _count(batch.labels_BT, batch.real_BT)
 
     def flops(self, model: nn.Module, batch: SequenceBatch) -> float:
         assert isinstance(model, EncoderDecoder)
-        source = batch.source_BS.numel() if batch.source_mask_BS is None else int(batch.source_mask_BS.sum())
+        source = _count(batch.source_BS, batch.source_mask_BS)
         return 3 * model.flops(source, self.count(batch))  # backward costs twice the forward pass
 
     def __call__(self, model: nn.Module, batch: SequenceBatch) -> Losses:
         assert isinstance(model, EncoderDecoder)
         memory = model.read(batch.source_BS, batch.source_mask_BS)
         features_BTD = model.decoder.features(batch.target_BT, memory)
-        return _losses(*_real(features_BTD, batch.labels_BT), model.decoder.head, self.smoothing)
+        return _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class LanguageObjective:
     smoothing: float = 0.0
 
     def count(self, batch: LanguageBatch) -> int:
-        return int((batch.labels_BT != PAD).sum())
+        return _count(batch.labels_BT, batch.real_BT)
 
     def flops(self, model: nn.Module, batch: LanguageBatch) -> float:
         assert isinstance(model, LanguageModel)
@@ -58,21 +57,20 @@ class LanguageObjective:
     def __call__(self, model: nn.Module, batch: LanguageBatch) -> Losses:
         assert isinstance(model, LanguageModel)
         features_BTD = model.features(batch.tokens_BT, batch.documents_BT)
-        return _losses(*_real(features_BTD, batch.labels_BT), model.decoder.head, self.smoothing)
+        return _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
 
 
 @dataclass(frozen=True)
 class MaskedObjective:
-    """Cross-entropy of each hidden token; and, where the model says so, of whether one text follows the other, as much
-    as one hidden token for every one (Devlin et al. 2018 add the two means)."""
+    """Cross-entropy of each masked token; if the model predicts next sentences, plus the cross-entropy of these. The
+    two means have equal weight (Devlin et al. 2018)."""
 
     def count(self, batch: MaskedBatch) -> int:
         return len(batch.labels_N)
 
     def flops(self, model: nn.Module, batch: MaskedBatch) -> float:
         assert isinstance(model, MaskedModel)
-        tokens = batch.tokens_BT.numel() if batch.mask_BT is None else int(batch.mask_BT.sum())
-        return 3 * model.flops(tokens, self.count(batch))
+        return 3 * model.flops(_count(batch.tokens_BT, batch.mask_BT), self.count(batch))
 
     def __call__(self, model: nn.Module, batch: MaskedBatch) -> Losses:
         assert isinstance(model, MaskedModel)
@@ -83,10 +81,14 @@ class MaskedObjective:
         logits_B2 = model.following(memory)
         if logits_B2 is None:
             return {"loss": (words, count)}
-        known_B = batch.follows_B != UNKNOWN
-        follows = F.cross_entropy(logits_B2.float(), batch.follows_B, ignore_index=UNKNOWN, reduction="sum")
-        follows = follows * (count / max(1, int(known_B.sum())))
-        return {"loss": (words + follows, count), "words": (words, count), "follows": (follows, count)}
+        known_B = batch.next_sentence_B != UNKNOWN
+        next_sentence = F.cross_entropy(logits_B2.float(), batch.next_sentence_B, ignore_index=UNKNOWN, reduction="sum")
+        next_sentence = next_sentence * (count / max(1, int(known_B.sum())))
+        return {
+            "loss": (words + next_sentence, count),
+            "words": (words, count),
+            "next_sentence": (next_sentence, count),
+        }
 
 
 @dataclass(frozen=True)
@@ -94,17 +96,17 @@ class PermutedObjective:
     """Cross-entropy of each target, given the words before it in its row's order."""
 
     def count(self, batch: PermutedBatch) -> int:
-        return int((batch.labels_BK != PAD).sum())
+        return _count(batch.labels_BK, batch.real_BK)
 
     def flops(self, model: nn.Module, batch: PermutedBatch) -> float:
         assert isinstance(model, PermutationModel)
-        return 3 * model.flops(int((batch.tokens_BT != PAD).sum()), self.count(batch))
+        return 3 * model.flops(_count(batch.tokens_BT, batch.mask_BT), self.count(batch))
 
     def __call__(self, model: nn.Module, batch: PermutedBatch) -> Losses:
         assert isinstance(model, PermutationModel)
         order = Order(batch.places_BT, batch.targets_BK)
         query_BKD = model.features(batch.tokens_BT, order, mask_BT=batch.mask_BT).query_BKD
-        return _losses(*_real(query_BKD, batch.labels_BK), model.head, 0.0)
+        return _losses(*_real(query_BKD, batch.labels_BK, batch.real_BK), model.head, 0.0)
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ class ClassObjective:
         return _encoder_flops(model, batch.tokens_BT, batch.mask_BT)
 
     def __call__(self, model: nn.Module, batch: TextBatch) -> Losses:
-        assert isinstance(model, Classifier)
+        assert isinstance(model, ClassifierModel)
         features_BD = model.features(batch.tokens_BT, batch.mask_BT, batch.segments_BT)
         if model.head.out_features > 1:
             return _losses(features_BD, batch.labels_B, model.head, self.smoothing)
@@ -141,20 +143,24 @@ class TagObjective:
         return _encoder_flops(model, batch.tokens_BT, batch.mask_BT)
 
     def __call__(self, model: nn.Module, batch: TaggedBatch) -> Losses:
-        assert isinstance(model, Tagger)
+        assert isinstance(model, TaggerModel)
         features_ND = model.features(batch.tokens_BT, batch.mask_BT, batch.words_BT)
         return _losses(features_ND, batch.labels_N, model.head, self.smoothing)
 
 
 def _encoder_flops(model: nn.Module, tokens_BT: Tensor, mask_BT: Tensor | None) -> float:
-    assert isinstance(model, Classifier | Tagger)
-    return 3 * model.encoder.flops(tokens_BT.numel() if mask_BT is None else int(mask_BT.sum()))
+    assert isinstance(model, ClassifierModel | TaggerModel)
+    return 3 * model.encoder.flops(_count(tokens_BT, mask_BT))
 
 
-def _real(features_BTD: Tensor, labels_BT: Tensor) -> tuple[Tensor, Tensor]:
+def _count(ids_BT: Tensor, real_BT: Tensor | None) -> int:
+    """How many positions are no padding."""
+    return ids_BT.numel() if real_BT is None else int(real_BT.sum())
+
+
+def _real(features_BTD: Tensor, labels_BT: Tensor, real_BT: Tensor | None) -> tuple[Tensor, Tensor]:
     """Real positions only: padding never reaches the output layer, the widest of all."""
-    real_BT = labels_BT != PAD
-    if real_BT.all():  # as in windows of a stream: nothing is copied, forth or back
+    if real_BT is None or real_BT.all():  # as in windows of a stream: nothing is copied, forth or back
         return features_BTD.flatten(0, 1), labels_BT.flatten()
     return features_BTD[real_BT], labels_BT[real_BT]
 

@@ -1,4 +1,4 @@
-"""The optimiser: fused AdamW or Muon, with weight decay on matrices only; and gradients clipped before it steps."""
+"""The optimiser: fused AdamW or Muon, with weight decay on matrices only; and gradient clipping."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,11 +16,11 @@ class AdamConfig(Record):
     rate: float = Field(1e-3, gt=0)
     """Peak learning rate."""
     betas: tuple[float, float] = (0.9, 0.98)
-    """Decay of the two running means."""
+    """Decay rates of the two running means."""
     epsilon: float = Field(1e-9, gt=0)
-    """Keeps the step finite where gradients vanish."""
+    """Added to the denominator, so that steps stay finite where gradients vanish."""
     decay: float = Field(0.0, ge=0)
-    """Weight decay of matrices; norms and biases have none."""
+    """Weight decay of matrices. Norms and biases have none."""
 
 
 def build_optimizer(
@@ -31,9 +31,8 @@ def build_optimizer(
     layer_decay: float = 1.0,
     kind: torch.dtype = torch.float32,
 ) -> optim.AdamW:
-    """AdamW for all weights that are to be trained; with a momentum for `muon`, the matrices inside the model's blocks
-    move by that, with products of numbers of this kind. A group's `share` of the rate falls by `layer_decay` with every
-    layer below the top."""
+    """AdamW for all trained weights; if `muon` is a momentum, Muon for the matrices inside the blocks, with products of
+    this `kind`. The `share` of the learning rate falls by `layer_decay` with every layer below the top."""
     inside = {weight: sizes for weight, sizes in matrices_inside(model) if muon and weight.requires_grad}
     groups: list[dict[str, Any]] = []
     for share, weights in _by_share(model, layer_decay).items():
@@ -51,7 +50,7 @@ def build_optimizer(
 
 
 def _by_share(model: nn.Module, layer_decay: float) -> dict[float, list[Tensor]]:
-    """The weights to be trained, by the share of the rate they move by."""
+    """The trained weights, by their share of the learning rate."""
     found: dict[float, list[Tensor]] = {}
     for weight, share in rate_shares(model, layer_decay).items():
         if weight.requires_grad:
@@ -60,14 +59,14 @@ def _by_share(model: nn.Module, layer_decay: float) -> dict[float, list[Tensor]]
 
 
 def moments_of(group: dict[str, Any]) -> tuple[str, ...]:
-    """The names of what the optimiser remembers of each weight of a group, in the weight's own shape."""
+    """Names of the optimiser's moments for the weights of a group."""
     return ("momentum",) if "momentum" in group else ("exp_avg", "exp_avg_sq")
 
 
 def clip(weights: Sequence[Tensor], most: float) -> float:
-    """The norm of all gradients together, which are then scaled down to `most` if it is larger (Pascanu et al. 2013).
+    """The norm of all gradients. Gradients are scaled down if it is above `most` (Pascanu et al. 2013).
 
-    As `nn.utils.clip_grad_norm_`, which multiplies by one where there is nothing to clip.
+    Like `nn.utils.clip_grad_norm_`, but without a multiplication by one if nothing is clipped.
     """
     total = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
     norm = total.item()

@@ -1,7 +1,7 @@
-"""A batch in parts, a thread each.
+"""A batch in parts, one thread each.
 
-A training step is a long row of products of middling matrices. Two cores that share each of them wait for one another
-some hundreds of times a step; two cores that take half of the sentences each meet once, to add their gradients.
+A training step is many products of medium-sized matrices. Two cores that share each product wait for each other some
+hundreds of times a step. Two cores with half of the sentences each synchronise once, to add their gradients.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,14 +17,14 @@ from saccade.nn.dropout import drawn_from
 from saccade.train.contract import Objective
 
 PARTS_AT_MOST = 4
-"""Each part has gradients of its own, as large as the model; more cores than this share a part."""
+"""Largest number of parts; each has its own gradients, as large as the model. More cores share a part."""
 
 Gradients = tuple[Tensor | None, ...]
 
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """PyTorch's operators use so many threads in here."""
+    """PyTorch's operators use this many threads inside the context."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -33,17 +33,17 @@ def threads(count: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class Parts:
-    """Finds losses and gradients of the parts of a batch side by side.
+class BatchParts:
+    """Computes losses and gradients of the parts of a batch in parallel.
 
-    The parts are added in their order, and each draws its own random numbers, so threads that finish in another order
-    change nothing.
+    The parts are added in a fixed order, and each has its own random numbers: the order in which threads finish has
+    no effect.
     """
 
     def __init__(
         self, model: nn.Module, objective: Objective, most: int | None = None, *, kind: torch.dtype = torch.float32
     ) -> None:
-        """`kind`: of the numbers in matrix products; on a CPU only."""
+        """`kind`: type of the matrix products; on a CPU only."""
         self.model, self.objective = model, objective
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
         self.threads = torch.get_num_threads()
@@ -53,15 +53,15 @@ class Parts:
         self.pool = ThreadPoolExecutor(self.most)
 
     def split(self, indices: np.ndarray) -> list[np.ndarray]:
-        """Every so-manieth example: batches are sorted by length, and no part should get the long ones."""
+        """Each part gets every n-th example: batches are sorted by length, and no part should get all long ones."""
         return [indices[first :: self.most] for first in range(min(self.most, len(indices)))]
 
     def add_gradients(self, batches: Sequence[Any], count: int) -> Iterator[dict[str, float]]:
-        """The losses of each batch over `count`, while its gradients are added to those of the weights."""
+        """The losses of each batch, divided by `count`; gradients are added to those of the weights."""
         seeds = torch.randint(2**62, (len(batches),)).tolist()
         side_by_side = min(self.most, len(batches))
         work = self._work(count, max(1, self.threads // side_by_side))
-        with threads(1):  # and afterwards as many as before, again for MKL, whose number is one for all
+        with threads(1):  # restores the number for MKL too, which has one for all threads
             yield from map(self._add, self.pool.map(work, batches, seeds))
 
     def _work(self, count: int, threads: int) -> Callable[[Any, int], tuple[dict[str, float], Gradients]]:

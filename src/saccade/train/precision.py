@@ -1,7 +1,7 @@
-"""Matrix products in bfloat16, where the processor has instructions for them; all else stays in float32.
+"""Matrix products in bfloat16 where the processor has instructions for it; everything else stays in float32.
 
 Such a product takes less than half the time, and its inputs and result are rounded to eight bits. Weights, the sums of
-their gradients, the optimiser's memory, the fused attention and the sums between layers are never rounded.
+their gradients, the optimiser's state, the fused attention and the sums between layers are never rounded.
 """
 
 from typing import Literal
@@ -13,7 +13,7 @@ Precision = Literal["auto", "float32"]
 
 
 def has_fast_bfloat16() -> bool:
-    """Whether this processor multiplies bfloat16 itself. Others imitate it, up to a thousand times slower."""
+    """Whether this processor has bfloat16 instructions. Emulation is up to a thousand times slower."""
     able = torch.cpu.get_capabilities()
     return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
 

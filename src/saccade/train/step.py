@@ -1,4 +1,4 @@
-"""One training step, whatever is trained: the gradients of a batch in parts, clipped, then the optimiser's move."""
+"""One training step: gradients of the parts of a batch, clipping, then the optimiser."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from torch import optim
 
 from saccade.train.optim import clip
-from saccade.train.parts import Parts, threads
+from saccade.train.parts import BatchParts, threads
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Step:
         return {name: sum(losses[name] for losses in self.losses) for name in self.losses[0]}
 
 
-def take_step(parts: Parts, optimizer: optim.Optimizer, batches: Sequence[Any], most: float) -> Step:
-    """Move the weights along the gradient of all batches together, its norm at most `most`; they stay where they are
-    if it is not a number."""
-    # Beside the parts there is little work, and a second thread that took part in it would wait for more on a core the
-    # next parts need: for a small model that is a fifth of a step.
+def take_step(parts: BatchParts, optimizer: optim.Optimizer, batches: Sequence[Any], most: float) -> Step:
+    """Update the weights by the gradient of all batches together, clipped to the norm `most`. No update if the gradient
+    is not finite."""
+    # One thread: there is little work outside the parts, and a second thread would wait on a core that the next parts
+    # need. For a small model that costs a fifth of a step.
     with threads(1):
         losses = list(parts.add_gradients(batches, sum(parts.objective.count(batch) for batch in batches)))
         norm = clip(parts.weights, most)

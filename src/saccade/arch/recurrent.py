@@ -1,0 +1,138 @@
+"""Recurrent encoder and decoder: from a fixed vector (Sutskever, Cho) to attention (Bahdanau, Luong)."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from saccade.arch.weights import Weights, joined, linear, within
+from saccade.config import Record
+
+CellName = Literal["gru", "lstm"]
+GATES: dict[CellName, int] = {"gru": 3, "lstm": 4}
+"""Gates of a cell, each as wide as its state."""
+CARRIES: dict[CellName, int] = {"gru": 1, "lstm": 2}
+"""Vectors a cell carries from step to step."""
+
+
+class RecurrentEncoderConfig(Record):
+    """A stack of recurrent layers that reads."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    cell: CellName = "gru"
+    """gru: gated recurrent unit; lstm: long short-term memory."""
+    layers: int = Field(1, ge=1, le=100)
+    """Layers, one above the other."""
+    width: int = Field(256, ge=1, le=65536)
+    """Width of the state; a bidirectional layer has two of half the width."""
+    embed: int = Field(256, ge=1, le=65536)
+    """Width of the token vectors."""
+    bidirectional: bool = True
+    """A second state reads from the end."""
+    reverse: bool = False
+    """Read from the end only (Sutskever et al. 2014, 3.3)."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """Share of each layer's input and output dropped in training."""
+
+    @model_validator(mode="after")
+    def _directions_make_sense(self) -> "RecurrentEncoderConfig":
+        if self.bidirectional and self.reverse:
+            raise ValueError("a bidirectional encoder reads in both directions already; set reverse = false")
+        if self.bidirectional and self.width % 2:
+            raise ValueError(f"the two directions share the width, and {self.width} is odd")
+        return self
+
+    @property
+    def backwards(self) -> list[bool]:
+        """The directions of each layer: whether it reads from the end."""
+        return [False, True] if self.bidirectional else [self.reverse]
+
+    @property
+    def summary_width(self) -> int:
+        """All last states side by side."""
+        return self.layers * CARRIES[self.cell] * self.width
+
+    def weights(self) -> Weights:
+        """Without the token vectors."""
+        part = self.width // len(self.backwards)
+        return joined(
+            within(f"layers.{layer}.{side}", cell(self.cell, self.width if layer else self.embed, part, "source"))
+            for layer in range(self.layers)
+            for side in range(len(self.backwards))
+        )
+
+
+class RecurrentDecoderConfig(Record):
+    """A stack of recurrent layers that writes."""
+
+    kind: Literal["recurrent"] = "recurrent"
+    cell: CellName = "gru"
+    """gru: gated recurrent unit; lstm: long short-term memory."""
+    layers: int = Field(1, ge=1, le=100)
+    """Layers, one above the other."""
+    width: int = Field(256, ge=1, le=65536)
+    """Width of the state."""
+    embed: int = Field(256, ge=1, le=65536)
+    """Width of the token vectors, and of what the output layer reads."""
+    attention: Literal["none", "additive", "dot", "general", "scaled-dot"] = "additive"
+    """How the state is matched with the source; none: the context is the source's last state, always the same."""
+    context: Literal["none", "update", "output", "feeding"] = "update"
+    """Where the context goes. update: into every step and output (Cho, Bahdanau); output: into the output alone
+    (Luong); feeding: that output also into the next step (Luong 3.3); none: the last state starts the decoder, that is
+    all (Sutskever)."""
+    dropout: float = Field(0.2, ge=0, lt=1)
+    """Share of each layer's input and output dropped in training."""
+
+    @model_validator(mode="after")
+    def _attention_goes_somewhere(self) -> "RecurrentDecoderConfig":
+        if self.attention != "none" and self.context == "none":
+            raise ValueError("attention makes a context, and context = 'none' has no use for it")
+        return self
+
+    @property
+    def attends(self) -> bool:
+        return self.attention != "none"
+
+    @property
+    def looks(self) -> int:
+        """Cross-attention layers."""
+        return 1 if self.attends else 0
+
+    def seen_width(self, memory_width: int) -> int:
+        """Width of the context."""
+        if self.context == "none":
+            return 0
+        return memory_width if self.attends else self.width
+
+    def beside_width(self, memory_width: int) -> int:
+        """Width of what enters the first cell beside the token."""
+        seen = self.seen_width(memory_width)
+        return {"none": 0, "update": seen, "output": 0, "feeding": self.embed}[self.context]
+
+    def weights(self, memory_width: int, summary_width: int) -> Weights:
+        """Without token vectors and output layer."""
+        width, score = self.width, "cross_attention.score"
+        scores: dict[str, Weights] = {
+            "additive": linear(f"{score}.query", width, width, "target")
+            | linear(f"{score}.key", width, memory_width, "source", bias=False)
+            | linear(f"{score}.energy", 1, width, "target", bias=False),
+            "general": linear(f"{score}.key", width, memory_width, "source", bias=False),
+        }
+        seen, beside = self.seen_width(memory_width), self.beside_width(memory_width)
+        parts = [scores.get(self.attention, {})]
+        for layer in range(self.layers):
+            inputs = width if layer else self.embed
+            parts.append(within(f"layers.{layer}", cell(self.cell, inputs, width, "target")))
+        # Once for each memory: the source's last states become the first ones here.
+        parts.append(linear("begin", self.layers * CARRIES[self.cell] * width, summary_width, "row"))
+        if not self.attends and self.context != "none":
+            parts.append(linear("summarize", width, summary_width, "row"))
+        if beside:
+            parts.append(linear("beside", GATES[self.cell] * width, beside, "target", bias=False))
+        inputs = width + seen + (self.embed if self.context == "update" else 0)
+        return joined([*parts, linear("readout", self.embed, inputs, "target")])
+
+
+def cell(name: CellName, inputs: int, width: int, per: str) -> Weights:
+    """The tensors of one cell, its gates side by side in PyTorch's order."""
+    gates = GATES[name] * width
+    return linear("input", gates, inputs, per) | linear("state", gates, width, per)

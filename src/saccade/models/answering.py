@@ -1,0 +1,176 @@
+"""PyTorch models behind the runtime's contract: arrays in, arrays out.
+
+For the families that neither plain NumPy nor the kernels run (convolutions, XLNet), and for models in training, whose
+weights are handed to the same runtime that later answers.
+"""
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.heads import EncoderModel
+from saccade.models import contract
+from saccade.models.encdec import EncoderDecoder
+from saccade.models.gpt import LanguageModel
+from saccade.models.heads import ClassifierModel, TaggerModel
+from saccade.nn.watch import watch
+from saccade.runtime.contract import ArrayMemory, Booleans, Floats, How, Ids
+from saccade.runtime.open import Choice, EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart, unknown_to_plain
+from saccade.runtime.watch import Look, Looks
+
+Result = TypeVar("Result")
+
+
+def sequence_runtime(model: EncoderDecoder, how: How | None = None) -> "SequenceRuntime | TorchSequence":
+    """What answers with a model's present weights: its folder's runtime, or PyTorch if that does not know a part."""
+    try:
+        return SequenceRuntime(model.config, arrays_of(model), how)
+    except UnknownPart:
+        return TorchSequence(model.eval(), by_pytorch(model.config))
+
+
+def language_runtime(model: LanguageModel, how: How | None = None) -> LanguageRuntime:
+    return LanguageRuntime(model.config, arrays_of(model), how)
+
+
+def encoder_runtime(model: nn.Module, config: EncoderModel, how: How | None = None) -> "EncoderRuntime | TorchEncoder":
+    try:
+        return EncoderRuntime(config, arrays_of(model), how)
+    except UnknownPart:
+        return TorchEncoder(model.eval(), config, by_pytorch(config))
+
+
+def arrays_of(model: nn.Module) -> dict[str, np.ndarray]:
+    """A model's weights by name, tied ones under all their names; they share memory with it where they can."""
+    named = model.named_parameters(remove_duplicate=False)
+    return {name: weight.detach().float().numpy(force=True) for name, weight in named}
+
+
+def by_pytorch(config: EncoderDecoderConfig | EncoderModel) -> Choice:
+    """Why a model runs in PyTorch."""
+    parts = (config.encoder, config.decoder) if isinstance(config, EncoderDecoderConfig) else (config.encoder,)
+    return Choice("exact", "PyTorch", f"the other runtimes do not know {', '.join(unknown_to_plain(parts))}")
+
+
+@dataclass(frozen=True)
+class TorchState:
+    """A PyTorch decoder's state."""
+
+    inner: Any
+
+    @property
+    def rows(self) -> int:
+        return int(self.inner.rows)
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.inner.nbytes)
+
+    def reorder(self, rows: Ids) -> "TorchState":
+        return TorchState(self.inner.reorder(torch.as_tensor(rows, device=self.inner.device)))
+
+    def repeat(self, times: int) -> "TorchState":
+        return TorchState(self.inner.repeat(times))
+
+    def join(self, other: "TorchState") -> "TorchState":
+        return TorchState(self.inner.join(other.inner))
+
+
+class TorchDecoder:
+    """A PyTorch decoder that writes arrays of ids."""
+
+    def __init__(self, decoder: contract.Decoder) -> None:
+        self.decoder, self.device = decoder, next(decoder.parameters()).device
+
+    def start(self, memory: ArrayMemory | None, rows: int = 1) -> TorchState:
+        with torch.inference_mode():
+            return TorchState(self.decoder.start(None if memory is None else self._memory(memory), rows))
+
+    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: TorchState) -> tuple[Floats, TorchState]:
+        with torch.inference_mode():
+            logits, after = self.decoder.extend(self._own(tokens_BT), self._own(lengths_B), state.inner)
+        return logits.numpy(force=True), TorchState(after)
+
+    def step(self, tokens_B: Ids, state: TorchState) -> tuple[Floats, TorchState]:
+        with torch.inference_mode():
+            logits, after = self.decoder.step(self._own(tokens_B), state.inner)
+        return logits.numpy(force=True), TorchState(after)
+
+    def _own(self, numbers: Ids) -> Tensor:
+        return torch.as_tensor(numbers, device=self.device)
+
+    def _memory(self, memory: ArrayMemory) -> contract.Memory:
+        parts = (memory.states_MSD, memory.mask_MS, memory.final_MF)
+        states, mask, final = (None if part is None else torch.as_tensor(part, device=self.device) for part in parts)
+        assert states is not None
+        return contract.Memory(states, mask, final)
+
+
+class TorchSequence:
+    """An encoder and a decoder in PyTorch."""
+
+    def __init__(self, model: EncoderDecoder, choice: Choice) -> None:
+        self.model, self.choice, self.config = model, choice, model.config
+        self.decoder = TorchDecoder(model.decoder)
+
+    def read(self, source_MS: Ids, mask_MS: Booleans | None = None) -> ArrayMemory:
+        with torch.inference_mode():
+            memory = self.model.read(*_tensors(self.model, source_MS, mask_MS))
+        mask, final = memory.mask_MS, memory.final
+        return ArrayMemory(
+            memory.states_MSD.numpy(force=True),
+            None if mask is None else mask.numpy(force=True),
+            None if final is None else final.numpy(force=True),
+        )
+
+    def look(self, source_MS: Ids, target_BT: Ids) -> Looks:
+        with torch.inference_mode(), watch(self.model) as looks:
+            self.model(*_tensors(self.model, source_MS, None, target_BT))
+        return as_arrays(looks)
+
+
+class TorchEncoder:
+    """A text encoder with a head in PyTorch."""
+
+    def __init__(self, model: nn.Module, config: EncoderModel, choice: Choice) -> None:
+        self.model, self.choice, self.config, self.context = model, choice, config, config.encoder.context
+
+    def outputs(
+        self,
+        tokens_BT: Ids,
+        mask_BT: Booleans | None = None,
+        segments_BT: Ids | None = None,
+        chosen_BT: Booleans | None = None,
+    ) -> Floats:
+        model: Any = self.model
+        tokens, mask, segments, chosen = _tensors(self.model, tokens_BT, mask_BT, segments_BT, chosen_BT)
+        with torch.inference_mode():
+            if isinstance(model, ClassifierModel):
+                found = model(tokens, mask, segments)
+            elif isinstance(model, TaggerModel):
+                found = model(tokens, mask, chosen)
+            else:
+                found = model.guess(tokens, chosen, mask, segments)[0]
+        outputs: Floats = found.numpy(force=True)
+        return outputs
+
+    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> Looks:
+        model: Any = self.model
+        tokens, segments = _tensors(self.model, tokens_BT, segments_BT)
+        with torch.inference_mode(), watch(self.model) as looks:
+            model.encoder(tokens, None, segments)
+        return as_arrays(looks)
+
+
+def as_arrays(looks: Any) -> Looks:
+    """What was heard of PyTorch modules as the runtime records it."""
+    return Looks(heard=[Look(look.name, look.kind, look.weights.numpy(force=True)) for look in looks])
+
+
+def _tensors(model: nn.Module, *arrays: Any) -> list[Any]:
+    device = next(model.parameters()).device
+    return [None if array is None else torch.as_tensor(array, device=device) for array in arrays]

@@ -1,0 +1,43 @@
+"""The blocks of a stack, built from its record: the same for every Transformer family."""
+
+from torch import nn
+
+from saccade.arch.block import BlockConfig
+from saccade.nn.block import Block, Blocks
+from saccade.nn.feedforward import FeedForward, GatedFeedForward
+from saccade.nn.multihead import CrossAttention, SelfAttention
+from saccade.nn.norms import RESIDUALS, Norm, norms
+from saccade.nn.rotary import build_rotary
+
+
+def build_blocks(config: BlockConfig, memory_width: int | None = None) -> Blocks:
+    """With `memory_width`, blocks that also look at a memory of vectors that wide."""
+    return Blocks(_block(config, config.window(layer), memory_width) for layer in range(config.layers))
+
+
+def build_norm(config: BlockConfig) -> nn.Module:
+    """A norm as the blocks have them."""
+    return _norm(config)(config.width)
+
+
+def last_norm(config: BlockConfig) -> nn.Module:
+    """Pre-norm leaves the sum of all blocks unnormalised; one norm more closes the stack."""
+    return build_norm(config) if config.order == "pre" else nn.Identity()
+
+
+def _norm(config: BlockConfig) -> Norm:
+    return norms(config.norm, config.epsilon)
+
+
+def _block(config: BlockConfig, window: int | None, memory_width: int | None) -> Block:
+    rotary = build_rotary(config.positions, config.head_width)
+    attention = SelfAttention(
+        config.width, config.heads, key_heads=config.key_heads, rotary=rotary, window=window, bias=config.bias
+    )
+    feedforward = GatedFeedForward if config.gated else FeedForward
+    return Block(
+        attention,
+        feedforward(config.width, config.feedforward, config.activation, bias=config.bias),
+        lambda: RESIDUALS[config.order](config.width, config.dropout, _norm(config)),
+        CrossAttention(config.width, config.heads, memory_width, rotary=rotary) if memory_width else None,
+    )

@@ -1,0 +1,1 @@
+"""A loaded model that answers: texts in, answers out. No training, and no PyTorch."""

@@ -1,0 +1,180 @@
+"""A pre-trained model that fills gaps: a text with [MASK] in it in, the words that fit out."""
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from saccade.arch.heads import WordsHead
+from saccade.data.ragged import Ragged, real_positions
+from saccade.decode.filters import softmax
+from saccade.errors import UserError
+from saccade.folder import ModelFolder
+from saccade.look.record import TextLooks
+from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
+from saccade.pipelines.pipeline import Pipeline, Report, Request, Values, unreported
+from saccade.runtime.contract import How
+from saccade.runtime.open import Choice
+from saccade.tokens.vocabulary import Vocabulary
+
+GAP = "[MASK]"
+MOST_GAPS = 64
+BATCH = 32
+
+
+@dataclass(frozen=True)
+class Filling:
+    """A text whose gaps are filled."""
+
+    source: str
+    text: str
+    words: list[str]
+    """What fills each gap."""
+    score: float
+    """The product of the words' probabilities, each guessed by itself."""
+    ids: list[int] = field(repr=False)
+    read_ids: list[int] = field(repr=False)
+    """As it was read, with masks in the gaps."""
+    filler: "Filler" = field(repr=False)
+    others: list["Filling"] = field(default_factory=list, repr=False)
+
+    @property
+    def best(self) -> list["Filling"]:
+        return [self, *self.others]
+
+    @cached_property
+    def looks(self) -> TextLooks:
+        return self.filler.look(self)
+
+    def record(self) -> Values:
+        record: Values = {"source": self.source, "text": self.text, "words": self.words}
+        record["probability"] = round(self.score, 6)
+        if self.others:
+            best = [{"words": one.words, "text": one.text, "probability": round(one.score, 6)} for one in self.best]
+            record["best"] = best
+        return record
+
+
+@dataclass(frozen=True)
+class _Gapped:
+    """A text as ids, a mask in every gap."""
+
+    parts: list[str]
+    """What stands before, between and after the gaps."""
+    ids: list[int]
+    gaps: list[int]
+    """Where in the ids."""
+    spaced: list[bool]
+    """Whether a space stands before each gap."""
+
+
+class Filler(Pipeline[Filling]):
+    """Fills gaps: `filler("the cat sat on the [MASK]")`; a gap is one piece of the vocabulary, mostly a word."""
+
+    def __init__(self, model: TextModel, vocabulary: Vocabulary) -> None:
+        if vocabulary.marks.mask is None:
+            raise UserError("this vocabulary has no mask, and gaps cannot be filled without one")
+        self.model, self.vocabulary, self.mask = model, vocabulary, vocabulary.marks.mask
+        self.texts = vocabulary.pieces(range(len(vocabulary)))
+        marks = vocabulary.marks.special
+        whole = np.array(
+            [i not in marks and "\ufffd" not in text and bool(text.strip()) for i, text in enumerate(self.texts)]
+        )
+        begins = np.array([text[:1] == " " for text in self.texts])
+        # Where a space stands before the gap, only what begins with one can stand in it.
+        self.fits = {True: whole & begins, False: whole & ~begins}
+
+    @classmethod
+    def open(cls, folder: ModelFolder, how: How | None = None) -> "Filler":
+        """The model of a folder."""
+        next_sentence = folder.config.get("next_sentence", folder.config.get("follows", False)) is True
+        vocabulary = encoder_vocabulary(folder)
+        return cls(open_encoder(folder, vocabulary, WordsHead(next_sentence=next_sentence), how), vocabulary)
+
+    @property
+    def choice(self) -> Choice:
+        return self.model.choice
+
+    def answer(
+        self,
+        texts: Sequence[str],
+        request: Request,
+        *,
+        numbers: Sequence[int] | None = None,
+        report: Report = unreported,
+    ) -> list[Filling | UserError]:
+        read = [self._read(text) for text in texts]
+        gapped = {i: one for i, one in enumerate(read) if isinstance(one, _Gapped)}
+        answers: dict[int, Filling | UserError] = {i: one for i, one in enumerate(read) if isinstance(one, UserError)}
+        order = sorted(gapped, key=lambda i: len(gapped[i].ids))
+        for first in range(0, len(order), BATCH):
+            part = order[first : first + BATCH]
+            for i, likely in zip(part, self._likely([gapped[i] for i in part], request.best), strict=True):
+                answers[i] = self._filling(texts[i], gapped[i], likely, request.best)
+            report(first + len(part), len(order))
+        return [answers[i] for i in range(len(texts))]
+
+    def _read(self, text: str) -> _Gapped | UserError:
+        parts = text.split(GAP)
+        if len(parts) == 1:
+            return UserError(f"no {GAP} in it: write {GAP} where a word is missing")
+        if len(parts) > MOST_GAPS:
+            return UserError(f"{len(parts) - 1} gaps; at most {MOST_GAPS} are filled in one text")
+        spaced = [part[-1:] == " " for part in parts[:-1]]
+        marks = self.vocabulary.marks
+        ids, gaps = [marks.begin], []
+        try:
+            for number, part in enumerate(parts):
+                if number:
+                    gaps.append(len(ids))
+                    ids.append(self.mask)
+                # The space before a gap belongs to the word that is missing.
+                kept = part[:-1] if number < len(spaced) and spaced[number] else part
+                ids += self.vocabulary.encode([kept], continues=True)[0]
+        except UserError as error:
+            return error
+        context = self.model.context
+        if len(ids) + 1 > context:
+            return UserError(f"{len(ids) + 1} tokens; at most {context} can be read in one text")
+        return _Gapped(parts, [*ids, marks.end], gaps, spaced)
+
+    def _likely(self, rows: Sequence[_Gapped], best: int) -> list[list[list[tuple[float, int]]]]:
+        """For each gap of each row its likeliest pieces, with their probabilities."""
+        pad = self.vocabulary.marks.pad
+        tokens_BT = Ragged.of([row.ids for row in rows]).padded(np.arange(len(rows)), pad=pad)
+        chosen_BT = tokens_BT == self.mask
+        logits_NV = self.model.outputs(tokens_BT, real_positions(tokens_BT, pad), chosen_BT=chosen_BT)
+        fits_NV = np.stack([self.fits[spaced] for row in rows for spaced in row.spaced])
+        chances_NV = np.where(fits_NV, softmax(logits_NV)[:, : len(self.texts)], 0.0)
+        order_NK = np.argsort(-chances_NV, axis=1, kind="stable")[:, :best]
+        values_NK = np.take_along_axis(chances_NV, order_NK, axis=1)
+        gaps = iter(zip(values_NK.tolist(), order_NK.tolist(), strict=True))
+        return [[list(zip(*next(gaps), strict=True)) for _ in row.gaps] for row in rows]
+
+    def _filling(self, source: str, row: _Gapped, likely: list[list[tuple[float, int]]], best: int) -> Filling:
+        """The likeliest fillings of all gaps together, found one gap after the other."""
+        chosen: list[tuple[float, list[int]]] = [(1.0, [])]
+        for gap in likely:
+            longer = [(score * chance, [*ids, piece]) for score, ids in chosen for chance, piece in gap]
+            chosen = heapq.nlargest(best, longer, key=lambda one: one[0])
+        first, *others = (self._one(source, row, score, pieces) for score, pieces in chosen)
+        first.others.extend(others)
+        return first
+
+    def _one(self, source: str, row: _Gapped, score: float, pieces: list[int]) -> Filling:
+        words = [self.texts[piece].removeprefix(" ") for piece in pieces]
+        text = row.parts[0] + "".join(word + part for word, part in zip(words, row.parts[1:], strict=True))
+        ids = list(row.ids)
+        for place, piece in zip(row.gaps, pieces, strict=True):
+            ids[place] = piece
+        return Filling(source, text, words, score, ids, row.ids, self)
+
+    def look(self, filling: Filling) -> TextLooks:
+        """Where each token looked while the gaps were filled."""
+        looks = self.model.look(np.array([filling.read_ids]))
+        pieces = self.vocabulary.pieces(filling.ids)
+        for place in (place for place, i in enumerate(filling.read_ids) if i == self.mask):
+            pieces[place] = f" {GAP}"
+        return TextLooks.at_itself(pieces, looks.of("encoder")[:, 0])

@@ -1,0 +1,55 @@
+"""Names -> model folders and loaded models."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from saccade.errors import UserError, WrongUse, did_you_mean
+from saccade.folder import ModelFolder, read_folder
+from saccade.pipelines.table import TASKS, TaskRow
+from saccade.runtime.contract import How
+
+ZOO = Path(__file__).parent.parent / "zoo"
+
+
+def row_named(name: str) -> TaskRow:
+    """What the table says of the task of that name; the registry is closed."""
+    if name not in TASKS:
+        raise UserError(f"unknown task {name!r}; this version knows {', '.join(TASKS)}")
+    return TASKS[name]
+
+
+def bundled_models() -> list[Path]:
+    """The folders of the models that come with Saccade."""
+    return sorted(path.parent for path in ZOO.glob("*/config.json"))
+
+
+def model_path(model: str | Path) -> Path:
+    """A bundled model's name or a model folder's path -> the folder."""
+    names = [path.name for path in bundled_models()]
+    if str(model) in names:
+        return ZOO / str(model)
+    if Path(model).exists():
+        return Path(model)
+    raise WrongUse(
+        f"no model {str(model)!r}{did_you_mean(str(model), names)}; "
+        f"give a model folder or a bundled model: {', '.join(names)}"
+    )
+
+
+def load(model: str | Path, how: How | None = None) -> Any:
+    """A bundled model by name, or a model folder by path, ready to be called.
+
+    `how` it computes: "exact", "int16" or "int8"; by default int16 on the C kernels where these know all its parts,
+    else exact float32. `saccade doctor MODEL` shows it.
+
+    >>> translator = saccade.load("en-es")
+    >>> translator("this cat is very large").text
+    """
+    return open_folder(read_folder(model_path(model)), how)
+
+
+def open_folder(folder: ModelFolder, how: How | None = None) -> Any:
+    """The pipeline of a folder that was read."""
+    module, _, attribute = row_named(folder.config["task"]).pipeline.partition(":")
+    return getattr(import_module(module), attribute).open(folder, how)

@@ -1,0 +1,103 @@
+"""The table of tasks and their verbs. Free of torch, so that help is instant."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TaskRow:
+    """A task as the command line knows it before anything heavy is loaded."""
+
+    name: str
+    verb: str
+    home: str
+    """module:class of the task, which trains"""
+    pipeline: str
+    """module:class of what answers"""
+    model: str
+    """The bundled model its verb uses by default."""
+    help: str
+    longest_text: int
+    """Characters of one input that are read; more is no sentence."""
+    files: str
+    """What `saccade train TASK FILES` takes."""
+    keeps: bool = False
+    """An answer is its input with other words: line ends, blank lines and lines that cannot be read stay."""
+
+
+TASKS = {
+    row.name: row
+    for row in [
+        TaskRow(
+            name="translation",
+            verb="translate",
+            home="saccade.tasks.translation:TranslationTask",
+            pipeline="saccade.pipelines.translator:Translator",
+            model="en-es",
+            help="Translate sentences.",
+            longest_text=5_000,
+            files="a TSV of source and target, or two files whose lines translate each other",
+        ),
+        TaskRow(
+            name="language",
+            verb="complete",
+            home="saccade.tasks.language:LanguageTask",
+            pipeline="saccade.pipelines.completer:Completer",
+            model="stories",
+            help="Go on with a text.",
+            longest_text=1_000_000,
+            files="one or more texts",
+        ),
+        TaskRow(
+            name="correction",
+            verb="correct",
+            home="saccade.tasks.correction:CorrectionTask",
+            pipeline="saccade.pipelines.corrector:Corrector",
+            model="speller",
+            help="Mend misspellings.",
+            longest_text=1_000_000,
+            files="nothing: it is trained by a recipe",
+            keeps=True,
+        ),
+        TaskRow(
+            name="pronunciation",
+            verb="pronounce",
+            home="saccade.tasks.pronunciation:PronunciationTask",
+            pipeline="saccade.pipelines.pronouncer:Pronouncer",
+            model="pronouncer",
+            help="Say how words are pronounced.",
+            longest_text=100_000,
+            files="nothing: it is trained by a recipe",
+            keeps=True,
+        ),
+        TaskRow(
+            name="masked",
+            verb="fill",
+            home="saccade.tasks.masked:MaskedTask",
+            pipeline="saccade.pipelines.filler:Filler",
+            model="bert-mini",
+            help="Fill gaps in a text.",
+            longest_text=20_000,
+            files="one or more texts, with blank lines between documents",
+        ),
+        TaskRow(
+            name="classification",
+            verb="classify",
+            home="saccade.tasks.classification:ClassificationTask",
+            pipeline="saccade.pipelines.classifier:Classifier",
+            model="",
+            help="Say of what class a text is.",
+            longest_text=100_000,
+            files="a TSV with a column of texts and one of labels; a second one to choose by, a third to test with",
+        ),
+        TaskRow(
+            name="tagging",
+            verb="tag",
+            home="saccade.tasks.tagging:TaggingTask",
+            pipeline="saccade.pipelines.tagger:Tagger",
+            model="tagger",
+            help="Tag the words of sentences.",
+            longest_text=100_000,
+            files="a CoNLL-U file to train on, one to choose by, and, if there is one, a third to test with",
+        ),
+    ]
+}

@@ -1,0 +1,166 @@
+"""A loaded translation model: sentences in, translations out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from saccade.data.ragged import in_order, pad_sources
+from saccade.decode.hypothesis import Hypothesis
+from saccade.decode.parallel import side_by_side
+from saccade.decode.search import SearchConfig, search
+from saccade.errors import UserError
+from saccade.folder import ModelFolder
+from saccade.look.record import END_LABEL, TextLooks
+from saccade.pipelines.opening import SequenceModel, open_sequence
+from saccade.pipelines.pipeline import Pipeline, Report, Request, Values, unreported
+from saccade.runtime.contract import How
+from saccade.runtime.open import Choice
+from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
+
+SEARCH = SearchConfig()
+
+
+@dataclass(frozen=True)
+class Translation:
+    """One translated sentence."""
+
+    source: str
+    text: str
+    score: float
+    """Log-probability with the length penalty."""
+    logprob: float
+    source_ids: list[int]
+    target_ids: list[int]
+    translator: "Translator" = field(repr=False)
+    others: list["Translation"] = field(default_factory=list, repr=False)
+    """Further texts that were asked for, best first."""
+
+    @property
+    def best(self) -> list["Translation"]:
+        return [self, *self.others]
+
+    @cached_property
+    def looks(self) -> TextLooks:
+        return self.translator.look(self)
+
+    def record(self) -> Values:
+        record: Values = {"source": self.source, "text": self.text, "score": round(self.score, 5)}
+        record["logprob"] = round(self.logprob, 5)
+        if self.others:
+            record["best"] = [{"text": other.text, "score": round(other.score, 5)} for other in self.best]
+        return record
+
+
+class Translator(Pipeline[Translation]):
+    """Translates: `translator("a sentence")`, or a list of them, batched."""
+
+    longest_source = 1_000
+    """Tokens beyond which a text is no sentence, and is refused."""
+    batch_tokens = 2048
+    """Padded source tokens of all beams decoded at once."""
+
+    def __init__(
+        self, model: SequenceModel, vocabulary: Vocabulary, config: SearchConfig = SEARCH, *, layer: int = 1
+    ) -> None:
+        """`layer`: the cross-attention layer that is drawn by default."""
+        self.model = model
+        self.vocabulary = vocabulary
+        self.config = config
+        self.layer = layer
+
+    @classmethod
+    def open(cls, folder: ModelFolder, how: How | None = None) -> Self:
+        """The model of a folder."""
+        where = str(folder.path / "config.json")
+        source_bytes = folder.config.get("source_bytes", folder.config.get("spelt", False)) is True
+        path = folder.path / "tokenizer.json"
+        vocabulary = read_vocabulary(folder.tokenizer, path, source_bytes=source_bytes, marks=folder.marks)
+        config = SearchConfig.read(folder.table("search"), where=where)
+        model, layer = open_sequence(folder, vocabulary, how), folder.config.get("layer", 1)
+        looks = model.config.decoder.looks
+        if not isinstance(layer, int) or not 1 <= layer <= max(1, looks):
+            raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {looks}")
+        opened = cls(model, vocabulary, config, layer=layer)
+        opened.configure(folder)
+        return opened
+
+    def configure(self, folder: ModelFolder) -> None:
+        """Take from the folder what else it says of such a pipeline."""
+
+    @property
+    def choice(self) -> Choice:
+        return self.model.choice
+
+    def answer(
+        self,
+        texts: Sequence[str],
+        request: Request,
+        *,
+        numbers: Sequence[int] | None = None,
+        report: Report = unreported,
+    ) -> list[Translation | UserError]:
+        places = range(len(texts)) if numbers is None else numbers
+        asked = {name: getattr(request, name) for name in ("beam", "alpha", "temperature", "seed")}
+        known = {name: value for name, value in asked.items() if value is not None}
+        config = SearchConfig.read(self.config.table() | known, where="translate")
+        if request.best > config.beam and config.temperature is None:
+            config = config.model_copy(update={"beam": request.best})
+        sources = self.vocabulary.read(texts)
+        answers: list[Translation | UserError] = [
+            UserError(f"{len(source)} tokens; at most {self.longest_source} can be read in one text")
+            for source in sources
+        ]
+        readable = [i for i, source in enumerate(sources) if len(source) <= self.longest_source]
+        lengths = np.array([len(sources[i]) + 1 for i in readable], dtype=np.int64)
+        done = 0
+
+        def find(part: np.ndarray) -> tuple[list[int], list[list[Hypothesis]]]:
+            chosen = [readable[i] for i in part]
+            taken = [sources[i] for i in chosen]
+            return chosen, self._search(taken, config, prefix=request.prefix, places=[places[i] for i in chosen])
+
+        for chosen, found in side_by_side(find, list(in_order(lengths, self.batch_tokens // config.beam))):
+            for i, hypotheses in zip(chosen, found, strict=True):
+                best = [self._translation(texts[i], sources[i], one) for one in hypotheses[: request.best]]
+                best[0].others.extend(best[1:])
+                answers[i] = best[0]
+            done += len(chosen)
+            report(done, len(readable))
+        return answers
+
+    def _translation(self, text: str, source: list[int], found: Hypothesis) -> Translation:
+        written = self.vocabulary.decode(found.tokens)
+        return Translation(text, written, found.score, found.logprob, source, found.tokens, self)
+
+    def _search(
+        self, sources: list[list[int]], config: SearchConfig, *, prefix: str, places: list[int]
+    ) -> list[list[Hypothesis]]:
+        # A prefix that ends in a space would force the next word to begin inside a token.
+        forced = self.vocabulary.encode([prefix.rstrip()])[0] if prefix.strip() else []
+        return search(
+            self.model.decoder,
+            self.model.read(*pad_sources(sources, self.vocabulary.marks)),
+            config,
+            marks=self.vocabulary.marks,
+            prefixes=[forced] * len(sources),
+            limits=[config.limit(len(source)) for source in sources],
+            numbers=places,
+        )
+
+    def look(self, translation: Translation) -> TextLooks:
+        """Every look of a translation, heard in one teacher-forced pass over it."""
+        marks = self.vocabulary.marks
+        source, _ = pad_sources([translation.source_ids], marks)
+        looks = self.model.look(source, np.array([[marks.start, *translation.target_ids]]))
+        return TextLooks(
+            source=[*self.vocabulary.pieces(translation.source_ids), END_LABEL],
+            # The look from position t decides the token that comes next, so rows are labelled with that token.
+            target=[*self.vocabulary.pieces(translation.target_ids), END_LABEL],
+            cross=looks.of("cross")[:, 0],
+            encoder=looks.of("encoder")[:, 0],
+            decoder=looks.of("decoder")[:, 0],
+            layer=self.layer,
+        )

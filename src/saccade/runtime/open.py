@@ -1,0 +1,221 @@
+"""Which runtime a model gets, and why: the C kernels where they know all its parts, else plain NumPy.
+
+What neither knows is said by name; such a model needs PyTorch (`models/answering.py`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from saccade import native
+from saccade.arch.bert import BertConfig
+from saccade.arch.block import BlockConfig
+from saccade.arch.encoder_decoder import DecoderConfig, EncoderConfig, EncoderDecoderConfig, StackConfig
+from saccade.arch.gpt import GptConfig
+from saccade.arch.heads import EncoderModel, TextEncoderConfig
+from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
+from saccade.runtime.contract import AnyDecoder, ArrayMemory, Booleans, EncoderLike, Floats, How, Ids
+from saccade.runtime.heads import head_outputs
+from saccade.runtime.kernels import KernelDecoder, KernelEncoder, unknown_parts
+from saccade.runtime.layers import Weights, part_of
+from saccade.runtime.packing import BITS
+from saccade.runtime.plain import PlainDecoder, PlainEncoder
+from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
+from saccade.runtime.watch import Looks, watcher, watching
+
+FASTEST: How = "int16"
+"""The near-lossless packing that is used where nothing else is asked for."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a model, or a part of it, runs."""
+
+    how: How
+    engine: str
+    """kernels, plain or PyTorch."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.engine} ({self.how}): {self.why}"
+
+
+Part = EncoderConfig | DecoderConfig | GptConfig | TextEncoderConfig
+"""What a model is made of."""
+
+
+class UnknownPart(Exception):
+    """A part that runs neither on the kernels nor in plain NumPy."""
+
+
+def choose(configs: Sequence[Part], how: How | None) -> Choice:
+    """The runtime of a model made of these stacks; `how` is what was asked for."""
+    if unknown := unknown_to_plain(configs):
+        raise UnknownPart(", ".join(unknown))
+    if how == "exact":
+        return Choice("exact", "plain", "exact was asked for")
+    if native.kernels() is None:
+        return Choice("exact", "plain", f"no C kernels here: {native.why_not()}")
+    if missing := unknown_to_kernels(configs):
+        return Choice("exact", "plain", f"the C kernels do not know {', '.join(missing)}")
+    return Choice(how or FASTEST, "kernels", "the C kernels know all parts")
+
+
+def unknown_to_plain(configs: Sequence[Part]) -> list[str]:
+    """The parts that plain NumPy cannot run, as recipes name them."""
+    known = BlockConfig | RecurrentEncoderConfig | RecurrentDecoderConfig
+    return list(dict.fromkeys(f"kind = {config.kind!r}" for config in configs if not isinstance(config, known)))
+
+
+def unknown_to_kernels(configs: Sequence[Part]) -> list[str]:
+    """The parts that the kernels cannot run, as recipes name them."""
+    found: list[str] = []
+    for config in configs:
+        found += unknown_parts(config) if isinstance(config, BlockConfig) else [f"kind = {config.kind!r}"]
+    return list(dict.fromkeys(found))
+
+
+def plain_encoder(config: EncoderConfig, weights: Weights) -> EncoderLike:
+    match config:
+        case StackConfig():
+            return PlainEncoder(config, weights)
+        case RecurrentEncoderConfig():
+            return RecurrentReader(config, weights)
+    raise UnknownPart(f"kind = {config.kind!r}")
+
+
+def plain_decoder(config: DecoderConfig, weights: Weights) -> AnyDecoder:
+    match config:
+        case StackConfig():
+            return PlainDecoder(config, weights)
+        case RecurrentDecoderConfig():
+            return RecurrentWriter(config, weights)
+    raise UnknownPart(f"kind = {config.kind!r}")
+
+
+class SequenceRuntime:
+    """An encoder and a decoder that answer; while somebody watches, the plain ones do."""
+
+    def __init__(self, config: EncoderDecoderConfig, weights: Weights, how: How | None = None) -> None:
+        """`weights` are all tensors by name, tied ones under each of their names."""
+        self.choice = choose((config.encoder, config.decoder), how)
+        self.config = config
+        self.parts = part_of(weights, "encoder"), part_of(weights, "decoder")
+        if self.choice.engine == "kernels":
+            _ = self._fast  # packed now: several threads may ask for it at once
+
+    @cached_property
+    def _plain(self) -> tuple[EncoderLike, AnyDecoder]:
+        return plain_encoder(self.config.encoder, self.parts[0]), plain_decoder(self.config.decoder, self.parts[1])
+
+    @cached_property
+    def _fast(self) -> tuple[EncoderLike, AnyDecoder]:
+        if self.choice.engine != "kernels":
+            return self._plain
+        bits, reader, writer = BITS[self.choice.how], self.config.encoder, self.config.decoder
+        assert isinstance(reader, StackConfig)
+        assert isinstance(writer, StackConfig)
+        return KernelEncoder(reader, self.parts[0], bits), KernelDecoder(writer, self.parts[1], bits)
+
+    @property
+    def encoder(self) -> EncoderLike:
+        return (self._plain if watcher() else self._fast)[0]
+
+    @property
+    def decoder(self) -> AnyDecoder:
+        return (self._plain if watcher() else self._fast)[1]
+
+    def read(self, source_MS: Ids, mask_MS: Booleans | None = None) -> ArrayMemory:
+        """A memory of padded sources."""
+        return self.encoder(source_MS, mask_MS)
+
+    def look(self, source_MS: Ids, target_BT: Ids) -> Looks:
+        """Every attention weight of one teacher-forced pass."""
+        return _heard(lambda: _write(self.decoder, self.read(source_MS), target_BT))
+
+
+class LanguageRuntime:
+    """A decoder without memory."""
+
+    def __init__(self, config: GptConfig, weights: Weights, how: How | None = None) -> None:
+        self.choice = choose((config,), how)
+        self.config, self.weights, self.context = config, part_of(weights, "decoder"), config.context
+
+    @cached_property
+    def plain(self) -> PlainDecoder:
+        return PlainDecoder(self.config, self.weights)
+
+    @cached_property
+    def _fast(self) -> AnyDecoder:
+        if self.choice.engine != "kernels":
+            return self.plain
+        return KernelDecoder(self.config, self.weights, BITS[self.choice.how])
+
+    @property
+    def decoder(self) -> AnyDecoder:
+        return self.plain if watcher() else self._fast
+
+    def logits(self, tokens_BT: Ids) -> Floats:
+        """Of the token that follows each position, exact: [B, T, V]."""
+        return _write(self.plain, None, tokens_BT)
+
+    def look(self, tokens_BT: Ids) -> Looks:
+        """Every attention weight of one pass over a text."""
+        return _heard(lambda: self.logits(tokens_BT))
+
+
+class EncoderRuntime:
+    """An encoder with a head."""
+
+    def __init__(self, config: EncoderModel, weights: Weights, how: How | None = None) -> None:
+        self.choice = choose((config.encoder,), how)
+        self.config, self.weights, self.context = config, weights, config.encoder.context
+
+    @cached_property
+    def plain(self) -> PlainEncoder:
+        return PlainEncoder(_not_xlnet(self.config.encoder), part_of(self.weights, "encoder"))
+
+    @cached_property
+    def _fast(self) -> PlainEncoder | KernelEncoder:
+        if self.choice.engine != "kernels":
+            return self.plain
+        encoder = _not_xlnet(self.config.encoder)
+        return KernelEncoder(encoder, part_of(self.weights, "encoder"), BITS[self.choice.how])
+
+    def outputs(
+        self,
+        tokens_BT: Ids,
+        mask_BT: Booleans | None = None,
+        segments_BT: Ids | None = None,
+        chosen_BT: Booleans | None = None,
+    ) -> Floats:
+        """What the head says: of the chosen positions, row after row [N, V], or of whole rows [B, classes]."""
+        encoder = self.plain if watcher() else self._fast
+        states_BTD = encoder(tokens_BT, mask_BT, segments_BT).states_MSD
+        return head_outputs(self.config, self.weights, states_BTD, chosen_BT)
+
+    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> Looks:
+        """Every attention weight of one pass over a text."""
+        return _heard(lambda: self.plain(tokens_BT, None, segments_BT))
+
+
+def _heard(run: Callable[[], object]) -> Looks:
+    """What is heard while something runs, under the edit of whoever watches already."""
+    outer = watcher()
+    with watching(None if outer is None else outer.edit) as looks:
+        run()
+    return looks
+
+
+def _write(decoder: AnyDecoder, memory: ArrayMemory | None, tokens_BT: Ids) -> Floats:
+    """Logits [B, T, V] of what follows each token, all written from the beginning."""
+    rows, length = tokens_BT.shape
+    state = decoder.start(memory, 1 if memory is not None else rows)
+    return decoder.extend(tokens_BT, np.full(rows, length), state)[0]
+
+
+def _not_xlnet(config: TextEncoderConfig) -> BertConfig:
+    assert isinstance(config, BertConfig)
+    return config

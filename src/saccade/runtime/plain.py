@@ -1,0 +1,220 @@
+"""The Transformer in plain NumPy: exact float32, readable from top to bottom, watched and edited while it runs.
+
+It reads the tensors that `arch/` lists by their names. PyTorch's modules are its oracle in the tests, and it is the
+oracle of the C kernels.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from saccade.arch.bert import BertConfig
+from saccade.arch.block import BlockConfig
+from saccade.arch.encoder_decoder import StackConfig
+from saccade.arch.gpt import GptConfig
+from saccade.arch.positions import LearnedConfig, RotaryConfig, SinusoidalConfig
+from saccade.runtime.contract import ArrayMemory, Booleans, Floats, Ids
+from saccade.runtime.layers import (
+    ACTIVATIONS,
+    Weights,
+    attend,
+    linear,
+    merge_heads,
+    normalise,
+    part_of,
+    rotate,
+    sinusoids,
+    split_heads,
+)
+from saccade.runtime.plain_state import KeysValues, PlainState
+from saccade.runtime.watch import Kind
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a stack's rows may look at in one call, the same for all layers."""
+
+    positions_BT: Ids
+    """Where the new tokens stand."""
+    allowed: Booleans | None = None
+    """Which keys of their own text they may look at; broadcasts to [B, N, T, S]."""
+    memory_allowed: Booleans | None = None
+
+
+class PlainBlock:
+    """Attention, perhaps a look at a memory, then a feed-forward network."""
+
+    def __init__(self, config: BlockConfig, weights: Weights, name: str, kind: Kind, window: int | None) -> None:
+        self.config, self.weights, self.name, self.kind, self.window = config, weights, name, kind, window
+        self.activation = ACTIVATIONS[config.activation]
+
+    def __call__(self, x: Floats, sight: Sight, past: KeysValues | None, memory: KeysValues | None) -> Floats:
+        x = self._add("around_self", x, lambda y: self._look_around(y, sight, past))
+        if memory is not None:
+            x = self._add("around_cross", x, lambda y: self._look_at(memory, y, sight))
+        return self._add("around_feedforward", x, self._feed_forward)
+
+    def _add(self, around: str, x: Floats, sublayer: Callable[[Floats], Floats]) -> Floats:
+        """x + f(norm(x)), or norm(x + f(x))."""
+        norm, epsilon = f"{around}.norm", self.config.epsilon
+        if self.config.order == "pre":
+            return x + sublayer(normalise(self.weights, norm, x, epsilon))
+        return normalise(self.weights, norm, x + sublayer(x), epsilon)
+
+    def _look_around(self, x: Floats, sight: Sight, past: KeysValues | None) -> Floats:
+        config, allowed = self.config, sight.allowed
+        parts = np.split(linear(self.weights, "self_attention.project", x), np.cumsum(config.sizes)[:2], axis=-1)
+        key_heads = config.key_heads or config.heads
+        q, k, v = (
+            split_heads(part, heads) for part, heads in zip(parts, (config.heads, key_heads, key_heads), strict=True)
+        )
+        q, k = self._rotated(q, sight), self._rotated(k, sight)
+        if past is not None:
+            rows_B1 = np.arange(len(x))[:, None]
+            past[0][rows_B1, :, sight.positions_BT] = k.swapaxes(1, 2)
+            past[1][rows_B1, :, sight.positions_BT] = v.swapaxes(1, 2)
+            k, v = past
+        if self.window is not None:
+            near = np.arange(k.shape[2]) > sight.positions_BT[:, None, :, None] - self.window
+            allowed = near if allowed is None else allowed & near
+        if key_heads < config.heads:  # several query heads share a head of keys and values (Ainslie et al. 2023)
+            k, v = (part.repeat(config.heads // key_heads, axis=1) for part in (k, v))
+        context = attend(f"{self.name}.self_attention", self.kind, q, k, v, allowed)
+        return linear(self.weights, "self_attention.out", merge_heads(context))
+
+    def _look_at(self, memory: KeysValues, x: Floats, sight: Sight) -> Floats:
+        q = split_heads(linear(self.weights, "cross_attention.query", x), self.config.heads)
+        name = f"{self.name}.cross_attention"
+        context = attend(name, "cross", self._rotated(q, sight), *memory, sight.memory_allowed)
+        return linear(self.weights, "cross_attention.out", merge_heads(context))
+
+    def keys_values(self, states_MSD: Floats) -> KeysValues:
+        """A memory as this block looks at it."""
+        both = linear(self.weights, "cross_attention.project", states_MSD)
+        k, v = (split_heads(part, self.config.heads) for part in np.split(both, 2, axis=-1))
+        return self._rotated(k, Sight(np.arange(states_MSD.shape[1])[None])), v
+
+    def _feed_forward(self, x: Floats) -> Floats:
+        inner = linear(self.weights, "feedforward.widen", x)
+        if self.config.gated:
+            gate, value = np.split(inner, 2, axis=-1)
+            inner = self.activation(gate) * value
+        else:
+            inner = self.activation(inner)
+        return linear(self.weights, "feedforward.narrow", inner)
+
+    def _rotated(self, x_BNTH: Floats, sight: Sight) -> Floats:
+        positions = self.config.positions
+        return rotate(x_BNTH, sight.positions_BT, positions) if isinstance(positions, RotaryConfig) else x_BNTH
+
+
+class PlainStack:
+    """All blocks, and the norm that closes a pre-norm stack."""
+
+    def __init__(self, config: BlockConfig, weights: Weights, name: str, kind: Kind) -> None:
+        self.config, self.weights = config, weights
+        self.blocks = [
+            PlainBlock(config, part_of(weights, f"blocks.{i}"), f"{name}.blocks.{i}", kind, config.window(i))
+            for i in range(config.layers)
+        ]
+
+    def __call__(
+        self,
+        x: Floats,
+        sight: Sight,
+        pasts: list[KeysValues] | None = None,
+        memories: list[KeysValues] | None = None,
+    ) -> Floats:
+        for i, block in enumerate(self.blocks):
+            x = block(x, sight, pasts[i] if pasts else None, memories[i] if memories else None)
+        return normalise(self.weights, "norm", x, self.config.epsilon) if self.config.order == "pre" else x
+
+
+class PlainEmbedding:
+    """Token vectors with positions added or put beside them; BERT's also with segments, and normalised."""
+
+    def __init__(self, config: StackConfig | GptConfig | BertConfig, weights: Weights) -> None:
+        self.config, self.weights = config, weights
+        self.tokens = weights["embed.tokens.weight"]
+        # Vaswani et al. 2017, 3.4; GPT and BERT do not scale.
+        self.scale = np.float32(self.tokens.shape[1] ** 0.5 if isinstance(config, StackConfig) else 1)
+        self.beside = isinstance(config, StackConfig) and config.concatenates
+        self.table = weights.get("embed.positions.vectors.weight", np.zeros((0, 0), dtype=np.float32))
+
+    def __call__(self, tokens_BT: Ids, positions_BT: Ids, segments_BT: Ids | None = None) -> Floats:
+        x: Floats = self.tokens[tokens_BT] * self.scale
+        if "embed.segments.weight" in self.weights:
+            x = x + self.weights["embed.segments.weight"][0 if segments_BT is None else segments_BT]
+        if isinstance(self.config.positions, LearnedConfig | SinusoidalConfig):
+            where = self._vectors(positions_BT)
+            if self.beside:
+                x = np.concatenate([x, np.broadcast_to(where, (*x.shape[:-1], where.shape[-1]))], axis=-1)
+            else:
+                x = x + where
+        return (
+            normalise(self.weights, "embed.norm", x, self.config.epsilon) if "embed.norm.weight" in self.weights else x
+        )
+
+    def _vectors(self, positions: Ids) -> Floats:
+        last = int(positions.max())
+        if last >= len(self.table):
+            if isinstance(self.config.positions, LearnedConfig):
+                raise ValueError(f"position {last} asked of a model with {len(self.table)} learned positions")
+            layout = getattr(self.config.positions, "layout", "interleaved")
+            self.table = sinusoids(max(512, 2 * last), self.tokens.shape[1], layout)
+        vectors: Floats = self.table[positions]
+        return vectors
+
+
+class PlainEncoder:
+    """Every token looks at every token of its own text."""
+
+    def __init__(self, config: StackConfig | BertConfig, weights: Weights) -> None:
+        self.embed = PlainEmbedding(config, weights)
+        self.stack = PlainStack(config, weights, "encoder", "encoder")
+
+    def __call__(self, source_MS: Ids, mask_MS: Booleans | None = None, segments_MS: Ids | None = None) -> ArrayMemory:
+        positions = np.arange(source_MS.shape[1])[None]
+        allowed = None if mask_MS is None else mask_MS[:, None, None, :]
+        return ArrayMemory(
+            self.stack(self.embed(source_MS, positions, segments_MS), Sight(positions, allowed)), mask_MS
+        )
+
+
+class PlainDecoder:
+    """Every token looks at itself and its past, then at the memory, if there is one."""
+
+    def __init__(self, config: StackConfig | GptConfig, weights: Weights) -> None:
+        self.config, self.weights = config, weights
+        self.embed = PlainEmbedding(config, weights)
+        self.stack = PlainStack(config, weights, "decoder", "decoder")
+
+    def start(self, memory: ArrayMemory | None, rows: int = 1) -> PlainState:
+        count = 1 if memory is None else len(memory.states_MSD)
+        memory_of = np.arange(count).repeat(rows)
+        empty = np.zeros(
+            (count * rows, self.config.key_heads or self.config.heads, 0, self.config.head_width), np.float32
+        )
+        memories, mask = [], None
+        if memory is not None:
+            kept = memory.rows(memory_of)
+            memories, mask = [block.keys_values(kept.states_MSD) for block in self.stack.blocks], kept.mask_MS
+        pasts = [(empty, empty)] * self.config.layers
+        return PlainState(pasts, np.zeros(count * rows, dtype=np.int64), memories, mask, memory_of)
+
+    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: PlainState) -> tuple[Floats, PlainState]:
+        positions_BT = state.lengths_B[:, None] + np.arange(tokens_BT.shape[1])
+        used = int(positions_BT.max()) + 1
+        state = state.with_room(used)
+        # What a row writes past its own length is hidden by the causal mask and overwritten by what comes next.
+        allowed = np.arange(used) <= positions_BT[:, None, :, None]
+        memory_allowed = None if state.memory_mask is None else state.memory_mask[:, None, None, :]
+        pasts = [(k[:, :, :used], v[:, :, :used]) for k, v in state.pasts]
+        x = self.embed(tokens_BT, positions_BT)
+        x = self.stack(x, Sight(positions_BT, allowed, memory_allowed), pasts, state.memories or None)
+        return linear(self.weights, "head", x), replace(state, lengths_B=state.lengths_B + lengths_B)
+
+    def step(self, tokens_B: Ids, state: PlainState) -> tuple[Floats, PlainState]:
+        logits_B1V, state = self.extend(tokens_B[:, None], np.ones(len(tokens_B), dtype=np.int64), state)
+        return logits_B1V[:, 0], state
