@@ -416,7 +416,7 @@ def extend(decoder: Any, texts: list[list[int]], state: Any) -> tuple[Any, Any]:
     tokens_BT = torch.tensor([text + [7] * (longest - len(text)) for text in texts])
     lengths_B = torch.tensor([len(text) for text in texts])
     if not isinstance(decoder, nn.Module):
-        return decoder.extend(tokens_BT.numpy(), lengths_B.numpy(), state)
+        return decoder.extend(tokens_BT.numpy(), lengths_B.numpy(), state, every=True)
     return decoder.extend(tokens_BT, lengths_B, state)
 
 

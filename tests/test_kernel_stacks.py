@@ -56,7 +56,7 @@ def ids(rows: int, length: int, seed: int = 0) -> Array:
 def write(model: SequenceModel, tokens_BT: Array, lengths: list[int], rows: int = 2) -> tuple[Any, Any]:
     """Logits and state after so many tokens of each row."""
     state = model.decoder.start(read_arrays(model, SOURCES), rows)
-    return model.decoder.extend(tokens_BT, np.array(lengths), state)
+    return model.decoder.extend(tokens_BT, np.array(lengths), state, every=True)
 
 
 def assert_alike(model: EncoderDecoder, how: How = "int16") -> None:

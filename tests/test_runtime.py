@@ -67,7 +67,7 @@ def teacher_forced(model: EncoderDecoder) -> Array:
 
 def written(runtime: SequenceRuntime) -> Array:
     state = runtime.decoder.start(read_arrays(runtime, SOURCES))
-    logits, _ = runtime.decoder.extend(TARGETS, np.full(len(TARGETS), TARGETS.shape[1]), state)
+    logits, _ = runtime.decoder.extend(TARGETS, np.full(len(TARGETS), TARGETS.shape[1]), state, every=True)
     return logits
 
 
@@ -91,7 +91,7 @@ def test_a_plain_state_keeps_its_rows_apart(name: str) -> None:
 
     def alone(source: list[int], tokens: list[int]) -> Array:
         memory = read_arrays(runtime, [source])
-        return decoder.extend(np.array([tokens]), np.array([len(tokens)]), decoder.start(memory))[0][0, -1]
+        return decoder.extend(np.array([tokens]), np.array([len(tokens)]), decoder.start(memory))[0][0]
 
     _, state = decoder.extend(TARGETS[:, :4], lengths, decoder.start(read_arrays(runtime, SOURCES)))
     texts = [(row, TARGETS[row, : lengths[row]].tolist()) for row in range(3)]

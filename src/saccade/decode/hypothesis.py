@@ -42,20 +42,24 @@ def begin(
 
 def write_all(decoder: DecoderLike[S], memory: ArrayMemory | None, texts: Sequence[Sequence[int]]) -> tuple[Floats, S]:
     """Write texts of any lengths, one per memory; the logits [B, V] of what follows each, and the state."""
-    logits_BTV, state = write_each(decoder, memory, texts)
-    last_B = np.array([len(text) - 1 for text in texts])
-    return logits_BTV[np.arange(len(texts)), last_B], state
+    return _write(decoder, memory, texts, every=False)
 
 
 def write_each(decoder: DecoderLike[S], memory: ArrayMemory | None, texts: Sequence[Sequence[int]]) -> tuple[Floats, S]:
     """Write texts of any lengths, one per memory; the logits [B, T, V] of what follows each token, meaningless past a
     text's end, and the state."""
+    return _write(decoder, memory, texts, every=True)
+
+
+def _write(
+    decoder: DecoderLike[S], memory: ArrayMemory | None, texts: Sequence[Sequence[int]], *, every: bool
+) -> tuple[Floats, S]:
     lengths_B = np.array([len(text) for text in texts])
     tokens_BT = np.zeros((len(texts), lengths_B.max()), dtype=np.int64)  # past a text's end any id will do
     for row, text in enumerate(texts):
         tokens_BT[row, : len(text)] = text
     state = decoder.start(memory, 1 if memory is not None else len(texts))
-    return decoder.extend(tokens_BT, lengths_B, state)
+    return decoder.extend(tokens_BT, lengths_B, state, every=every)
 
 
 def forbid(logits_BV: Floats, tokens: Sequence[int]) -> Floats:

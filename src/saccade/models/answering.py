@@ -18,7 +18,7 @@ from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
 from saccade.models.heads import ClassifierModel, TaggerModel
 from saccade.nn.watch import watch
-from saccade.runtime.contract import ArrayMemory, Booleans, Floats, How, Ids
+from saccade.runtime.contract import ArrayMemory, Booleans, Floats, How, Ids, last_of
 from saccade.runtime.open import Choice, EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart, unknown_to_plain
 from saccade.runtime.watch import Look, Looks
 
@@ -90,10 +90,13 @@ class TorchDecoder:
         with torch.inference_mode():
             return TorchState(self.decoder.start(None if memory is None else self._memory(memory), rows))
 
-    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: TorchState) -> tuple[Floats, TorchState]:
+    def extend(
+        self, tokens_BT: Ids, lengths_B: Ids, state: TorchState, *, every: bool = False
+    ) -> tuple[Floats, TorchState]:
         with torch.inference_mode():
             logits, after = self.decoder.extend(self._own(tokens_BT), self._own(lengths_B), state.inner)
-        return logits.numpy(force=True), TorchState(after)
+        logits_BTV = logits.numpy(force=True)
+        return logits_BTV if every else last_of(logits_BTV, lengths_B), TorchState(after)
 
     def step(self, tokens_B: Ids, state: TorchState) -> tuple[Floats, TorchState]:
         with torch.inference_mode():

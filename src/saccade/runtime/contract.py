@@ -90,14 +90,21 @@ class DecoderLike(Protocol[S]):
         """A state that has written nothing, with `rows` rows per memory."""
         ...
 
-    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: S) -> tuple[Floats, S]:
-        """Write row b's first lengths_B[b] tokens; logits [B, T, V], past a row's length meaningless."""
+    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: S, *, every: bool = False) -> tuple[Floats, S]:
+        """Write row b's first lengths_B[b] tokens, at least one; logits [B, V] of what follows each row's last one, or
+        of what follows `every` token: [B, T, V], past a row's length meaningless."""
         ...
 
     def step(self, tokens_B: Ids, state: S) -> tuple[Floats, S]:
         """Write one token in every row; logits [B, V] of the next, which the caller may change and the next step of
         this state may overwrite."""
         ...
+
+
+def last_of(values_BTX: Floats, lengths_B: Ids) -> Floats:
+    """Of each row what stands at its last position: [B, X]."""
+    last_BX: Floats = values_BTX[np.arange(len(values_BTX)), np.asarray(lengths_B) - 1]
+    return last_BX
 
 
 AnyDecoder = DecoderLike[Any]

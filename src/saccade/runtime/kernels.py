@@ -17,7 +17,7 @@ from saccade.arch.block import BlockConfig
 from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.gpt import GptConfig
 from saccade.arch.positions import RotaryConfig
-from saccade.runtime.contract import Array, ArrayMemory, Booleans, Floats, Ids, join_memories
+from saccade.runtime.contract import Array, ArrayMemory, Booleans, Floats, Ids, join_memories, last_of
 from saccade.runtime.layers import Weights, merge_heads, rotate, split_heads
 from saccade.runtime.packing import Packed
 from saccade.runtime.plain import PlainEmbedding
@@ -263,7 +263,9 @@ class KernelDecoder:
                 keys_values[..., :width] = merge_heads(rotate(keys, places, positions))
         return projected
 
-    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: KernelState) -> tuple[Floats, KernelState]:
+    def extend(
+        self, tokens_BT: Ids, lengths_B: Ids, state: KernelState, *, every: bool = False
+    ) -> tuple[Floats, KernelState]:
         written = []
         for t in range(tokens_BT.shape[1]):
             before = state.lengths
@@ -271,7 +273,8 @@ class KernelDecoder:
             written.append(logits_BV.copy())
             if (lengths_B <= t).any():  # rows that have nothing more to write went along, and forget it again
                 state.shorten(np.where(lengths_B > t, state.lengths, before))
-        return np.stack(written, axis=1), state
+        logits_BTV = np.stack(written, axis=1)
+        return logits_BTV if every else last_of(logits_BTV, lengths_B), state
 
     def step(self, tokens_B: Ids, state: KernelState) -> tuple[Floats, KernelState]:
         positions: Ids = np.array(state.longest) if state.even else state.lengths

@@ -213,7 +213,7 @@ def _write(decoder: AnyDecoder, memory: ArrayMemory | None, tokens_BT: Ids) -> F
     """Logits [B, T, V] of what follows each token, all written from the beginning."""
     rows, length = tokens_BT.shape
     state = decoder.start(memory, 1 if memory is not None else rows)
-    return decoder.extend(tokens_BT, np.full(rows, length), state)[0]
+    return decoder.extend(tokens_BT, np.full(rows, length), state, every=True)[0]
 
 
 def _not_xlnet(config: TextEncoderConfig) -> BertConfig:

@@ -14,7 +14,7 @@ from saccade.arch.block import BlockConfig
 from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.gpt import GptConfig
 from saccade.arch.positions import LearnedConfig, RotaryConfig, SinusoidalConfig
-from saccade.runtime.contract import ArrayMemory, Booleans, Floats, Ids
+from saccade.runtime.contract import ArrayMemory, Booleans, Floats, Ids, last_of
 from saccade.runtime.layers import (
     ACTIVATIONS,
     Weights,
@@ -203,7 +203,9 @@ class PlainDecoder:
         pasts = [(empty, empty)] * self.config.layers
         return PlainState(pasts, np.zeros(count * rows, dtype=np.int64), memories, mask, memory_of)
 
-    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: PlainState) -> tuple[Floats, PlainState]:
+    def extend(
+        self, tokens_BT: Ids, lengths_B: Ids, state: PlainState, *, every: bool = False
+    ) -> tuple[Floats, PlainState]:
         positions_BT = state.lengths_B[:, None] + np.arange(tokens_BT.shape[1])
         used = int(positions_BT.max()) + 1
         state = state.with_room(used)
@@ -213,8 +215,9 @@ class PlainDecoder:
         pasts = [(k[:, :, :used], v[:, :, :used]) for k, v in state.pasts]
         x = self.embed(tokens_BT, positions_BT)
         x = self.stack(x, Sight(positions_BT, allowed, memory_allowed), pasts, state.memories or None)
-        return linear(self.weights, "head", x), replace(state, lengths_B=state.lengths_B + lengths_B)
+        # Most prompts are read for the token that follows them: the output layer is the widest of all.
+        chosen = x if every else last_of(x, lengths_B)
+        return linear(self.weights, "head", chosen), replace(state, lengths_B=state.lengths_B + lengths_B)
 
     def step(self, tokens_B: Ids, state: PlainState) -> tuple[Floats, PlainState]:
-        logits_B1V, state = self.extend(tokens_B[:, None], np.ones(len(tokens_B), dtype=np.int64), state)
-        return logits_B1V[:, 0], state
+        return self.extend(tokens_B[:, None], np.ones(len(tokens_B), dtype=np.int64), state)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from saccade.arch.recurrent import CARRIES, CellName, RecurrentDecoderConfig, RecurrentEncoderConfig
-from saccade.runtime.contract import ArrayMemory, Booleans, Floats, Ids, join_memories
+from saccade.runtime.contract import ArrayMemory, Booleans, Floats, Ids, join_memories, last_of
 from saccade.runtime.layers import LOWEST, Weights, linear, part_of, softmax
 from saccade.runtime.watch import Look, allowed_by, watcher
 
@@ -143,15 +143,18 @@ class RecurrentWriter:
         )
         return state.repeat(rows) if rows > 1 else state
 
-    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: RecurrentRows) -> tuple[Floats, RecurrentRows]:
-        logits, heard = [], []
+    def extend(
+        self, tokens_BT: Ids, lengths_B: Ids, state: RecurrentRows, *, every: bool = False
+    ) -> tuple[Floats, RecurrentRows]:
+        features, heard = [], []
         for t in range(tokens_BT.shape[1]):
             features_BE, weights_BS, after = self._write(tokens_BT[:, t], state)
-            logits.append(linear(self.weights, "head", features_BE))
+            features.append(features_BE)
             heard.append(weights_BS)
             state = _chosen(t < np.asarray(lengths_B), after, state)
         _tell(heard)
-        return np.stack(logits, axis=1), state
+        features_BTE = np.stack(features, axis=1)
+        return linear(self.weights, "head", features_BTE if every else last_of(features_BTE, lengths_B)), state
 
     def step(self, tokens_B: Ids, state: RecurrentRows) -> tuple[Floats, RecurrentRows]:
         features_BE, weights_BS, after = self._write(tokens_B, state)
