@@ -7,7 +7,7 @@ import pytest
 
 import saccade
 from saccade import native
-from saccade.runtime import measure
+from saccade.runtime import kernels, measure
 from saccade.runtime.measure import ROWS, time_packings
 from tiny import SENTENCES, ask, write_tiny_language_model, write_tiny_model
 
@@ -43,7 +43,9 @@ def test_doctor_shows_what_runs_a_model_and_why(model: Path, tmp_path: Path, mon
     if native.kernels():
         assert "kernels, int16: the C kernels know all parts" in ask("doctor", model).out
         later = write_tiny_language_model(tmp_path / "later", name="later turns")
-        assert "the C kernels do not know norm = 'rms', gated = true" in ask("doctor", later).out
+        assert "kernels, int16: the C kernels know all parts" in ask("doctor", later).out
+        monkeypatch.setattr(kernels, "KNOWN_NORMS", frozenset({"layer"}))
+        assert "plain, exact: the C kernels do not know norm = 'rms'" in ask("doctor", later).out
     assert "kind = 'recurrent'" in ask("doctor", "en-es-rnn").out
     monkeypatch.setattr(native, "_load", lambda: "no C compiler")
     assert "no C kernels here: no C compiler" in ask("doctor", model).out

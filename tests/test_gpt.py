@@ -30,7 +30,6 @@ from saccade.runtime.kernels import KernelDecoder
 from saccade.runtime.plain import PlainDecoder
 from tiny import CONTEXT, GPTS, gpt_config, tiny_gpt
 
-ON_KERNELS = {"gpt-2", "relu", "rotary", "rotary halves", "sinusoidal", "no positions", "no bias", "untied"}
 """What the kernels know; the others run in plain NumPy."""
 PLACELESS = [name for name in GPTS if name in ("no positions", "later turns") or name.startswith("rotary")]
 """Where a text's logits do not depend on how far from the beginning of its row it stands."""
@@ -488,7 +487,7 @@ def test_a_runtime_writes_nearly_the_same_logits(name: str, how: How, near: floa
     model = tiny_gpt(name, width=32)
     runtime = language_runtime(model, how)
     fast = runtime.decoder
-    packed = how != "exact" and name in ON_KERNELS
+    packed = how != "exact"
     assert isinstance(fast, KernelDecoder if packed else PlainDecoder)
     assert runtime.choice.how == (how if packed else "exact")
     texts = random_sequences([2, 9, 1, 5])

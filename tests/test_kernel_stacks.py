@@ -25,7 +25,8 @@ from saccade.decode.search import SearchConfig, search
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.pipelines.opening import SequenceModel
 from saccade.runtime.contract import Array, How
-from saccade.runtime.kernels import FIRST_STEPS, LARGE_VOCABULARY, KernelState
+from saccade.runtime.kernel_state import FIRST_STEPS, KernelState
+from saccade.runtime.kernels import LARGE_VOCABULARY
 
 SOURCES = random_sequences([7, 3, 5])
 
@@ -152,8 +153,8 @@ def test_memory_grows_only_as_needed_and_memories_are_not_copied() -> None:
         assert isinstance(state, KernelState)
         sizes.append(state.pool.nbytes)
     assert sizes[0] == sizes[-2]
-    assert sizes[-1] == 2 * sizes[0]
-    assert [memory.shape[0] for memory in state.memories] == [3, 3]  # per sentence, not per beam
+    assert sizes[0] < sizes[-1] < 2.1 * sizes[0]
+    assert len(state.memories.sources) == 3  # per sentence, not per beam
     pool = state.pool.ctypes.data
     state = state.reorder(np.arange(14, -1, -1))
     assert state.pool.ctypes.data == pool  # beams change places without moving keys

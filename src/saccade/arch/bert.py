@@ -4,7 +4,13 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from saccade.arch.block import BlockConfig, learned_positions_cover, position_vectors, with_learned_positions
+from saccade.arch.block import (
+    Activation,
+    BlockConfig,
+    learned_positions_cover,
+    position_vectors,
+    with_learned_positions,
+)
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig
 from saccade.arch.weights import Weights, norm, table
 from saccade.config import Table
@@ -16,7 +22,7 @@ class BertConfig(BlockConfig):
     kind: Literal["bert"] = "bert"
     layers: int = Field(4, ge=1, le=1000)
     """Blocks, one after the other."""
-    activation: Literal["relu", "gelu", "silu"] = "gelu"
+    activation: Activation = "gelu"
     """Between the feed-forward network's matrices."""
     order: Literal["pre", "post"] = "post"
     """The norm after each sum, as in the paper, or before each sub-layer."""

@@ -9,6 +9,9 @@ from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, Sinusoidal
 from saccade.arch.weights import Weights, joined, linear, norm, table, within
 from saccade.config import Record, Table, replace_key
 
+Activation = Literal["relu", "gelu", "gelu-tanh", "silu"]
+"""gelu-tanh is the approximation that GPT-2 was trained with."""
+
 
 class BlockConfig(Record):
     """A stack of equal Transformer blocks. Families give other defaults; every key means the same in all of them."""
@@ -29,7 +32,7 @@ class BlockConfig(Record):
     """Inner width of the feed-forward network (d_ff)."""
     gated: bool = False
     """A second matrix gates the feed-forward network: SwiGLU with silu, GEGLU with gelu (Shazeer 2020)."""
-    activation: Literal["relu", "gelu", "silu"] = "relu"
+    activation: Activation = "relu"
     """Between the feed-forward network's matrices."""
     norm: Literal["layer", "rms"] = "layer"
     """Layer norm, or RMSNorm."""

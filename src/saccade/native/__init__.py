@@ -23,8 +23,14 @@ FLAGS = [
 ]
 
 
+FILES = ("threads.c", "linear.c", "maths.c", "attention.c", "choose.c", "stack.c", "training.c")
+"""In the order in which they build on one another."""
+ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu-tanh": 2, "silu": 3}
+"""As maths.c numbers them."""
+
+
 class Linear(ctypes.Structure):
-    """See kernels.c; so for the others."""
+    """See linear.c; so for the others."""
 
     _fields_ = [
         ("outputs", c_int),
@@ -41,14 +47,17 @@ class Norm(ctypes.Structure):
 
 
 class Layer(ctypes.Structure):
-    _fields_ = [(name, Norm) for name in ("around_self", "around_cross", "around_feedforward")] + [
-        (name, Linear) for name in ("project", "out", "query", "cross_out", "widen", "narrow")
+    _fields_ = [
+        *((name, Norm) for name in ("around_self", "around_cross", "around_feedforward")),
+        *((name, Linear) for name in ("project", "out", "query", "cross_out", "widen", "narrow")),
+        ("window", c_int),
     ]
 
 
 class Stack(ctypes.Structure):
     _fields_ = [
-        *((name, c_int) for name in ("layers", "width", "heads", "hidden", "post", "gelu", "cross")),
+        *((name, c_int) for name in ("layers", "width", "heads", "key_heads", "feedforward")),
+        *((name, c_int) for name in ("post", "activation", "gated", "cross")),
         ("layer", POINTER(Layer)),
         ("last", POINTER(Norm)),
         ("head", POINTER(Linear)),
@@ -61,18 +70,23 @@ class Stack(ctypes.Structure):
 class Job(ctypes.Structure):
     _fields_ = [
         ("rows", c_int),
+        ("texts", c_int),
         ("x", c_void_p),
-        ("length", c_int),
-        ("real", c_void_p),
+        ("starts", c_void_p),
+        ("positions", c_void_p),
+        ("longest", c_int),
         ("pool", c_void_p),
         ("capacity", c_int64),
         ("places", c_void_p),
         ("lengths", c_void_p),
-        ("places_per_row", c_int),
-        ("source", c_int),
-        ("memory", c_void_p),
-        ("memory_real", c_void_p),
+        ("places_per_text", c_int),
+        ("memories", c_void_p),
+        ("memory_strides", c_void_p),
+        ("sources", c_void_p),
+        ("longest_source", c_int),
         ("memory_of", c_void_p),
+        ("wanted", c_void_p),
+        ("wanted_count", c_int),
         ("logits", c_void_p),
     ]
 
@@ -118,8 +132,11 @@ def identity() -> str:
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
+@cache
 def _source() -> bytes:
-    return (files(__package__) / "kernels.c").read_bytes()
+    """One program of several files; the compiler names them where something is wrong."""
+    folder = files(__package__)
+    return b"".join(f'#line 1 "{name}"\n'.encode() + (folder / name).read_bytes() for name in FILES)
 
 
 _threads_here: ContextVar[int | None] = ContextVar("threads", default=None)

@@ -1,15 +1,14 @@
-"""A Transformer's stacks on the C kernels: the same contract as `plain.py`, one call for all layers of a step.
+"""A Transformer's stacks on the C kernels: the same contract as `plain.py`, one call for all layers.
 
-The past is a pool of slots that nobody moves: a row is a list of places in it, so beams change places by changing their
-lists. Between the calls there is NumPy only: a single PyTorch operator that opens a parallel region leaves its threads
-spinning for milliseconds, on the very cores the kernels' threads need.
+Rows are tokens, never padding: those of texts of any lengths stand one after the other. Between the calls there is
+NumPy only: a single PyTorch operator that opens a parallel region leaves its threads spinning for milliseconds, on the
+very cores the kernels' threads need.
 """
 
 import ctypes
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
 from saccade import native
 from saccade.arch.bert import BertConfig
@@ -17,28 +16,27 @@ from saccade.arch.block import BlockConfig
 from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.gpt import GptConfig
 from saccade.arch.positions import RotaryConfig
-from saccade.runtime.contract import Array, ArrayMemory, Booleans, Floats, Ids, join_memories, last_of
+from saccade.runtime.contract import Array, ArrayMemory, Booleans, Floats, Ids
+from saccade.runtime.kernel_state import Int32s, KernelState, Memories
 from saccade.runtime.layers import Weights, merge_heads, rotate, split_heads
 from saccade.runtime.packing import Packed
 from saccade.runtime.plain import PlainEmbedding
 
-Int32s = npt.NDArray[np.int32]
-FIRST_STEPS = 64
-"""The pool has room for so many steps at first, and doubles."""
 FIRST_POSITIONS = 512
 """Rotary angles that are prepared at once."""
+ROWS_AT_ONCE = 2048
+"""Tokens in one call, about: what stands between the layers should stay in the caches."""
 LARGE_VOCABULARY = 16_000
 """Two-pass logits (int8, then int16) pay off from this vocabulary size on."""
+KNOWN_ACTIVATIONS = frozenset(native.ACTIVATIONS)
+KNOWN_NORMS = frozenset({"layer", "rms"})
 
 
 def unknown_parts(config: BlockConfig) -> list[str]:
     """The parts of a stack that the kernels cannot run, as recipes name them."""
     found = {
-        f"norm = {config.norm!r}": config.norm != "layer",
-        "gated = true": config.gated,
-        f"activation = {config.activation!r}": config.activation not in ("relu", "gelu"),
-        f"key_heads = {config.key_heads}": config.key_heads not in (None, config.heads),
-        f"windows = {list(config.windows)}": any(config.windows),
+        f"norm = {config.norm!r}": config.norm not in KNOWN_NORMS,
+        f"activation = {config.activation!r}": config.activation not in KNOWN_ACTIVATIONS,
     }
     return [part for part, is_unknown in found.items() if is_unknown]
 
@@ -58,6 +56,7 @@ class KernelStack:
             layer.around_feedforward = self._norm(f"{block}.around_feedforward.norm")
             layer.project = self._linear(f"{block}.self_attention.project")
             layer.out = self._linear(f"{block}.self_attention.out")
+            layer.window = config.window(number) or 0
             layer.widen = self._linear(f"{block}.feedforward.widen")
             layer.narrow = self._linear(f"{block}.feedforward.narrow")
             if self.crosses:
@@ -68,9 +67,11 @@ class KernelStack:
             layers=config.layers,
             width=config.width,
             heads=config.heads,
-            hidden=config.feedforward,
+            key_heads=config.key_heads or config.heads,
+            feedforward=config.feedforward,
             post=config.order == "post",
-            gelu=config.activation == "gelu",
+            activation=native.ACTIVATIONS[config.activation],
+            gated=config.gated,
             cross=self.crosses,
             layer=layers,
         )
@@ -113,121 +114,47 @@ class KernelStack:
         return packed.layer
 
     def _norm(self, name: str) -> native.Norm:
-        parts = [np.ascontiguousarray(self.weights[f"{name}.{part}"]) for part in ("weight", "bias")]
-        self.kept += parts
-        return native.Norm(*map(_at, parts), self.config.epsilon)
+        gain, shift = np.ascontiguousarray(self.weights[f"{name}.weight"]), self.weights.get(f"{name}.bias")
+        shift = None if shift is None else np.ascontiguousarray(shift)
+        self.kept += [gain, shift]
+        return native.Norm(_at(gain), _at(shift), self.config.epsilon)
 
 
 class KernelEncoder:
-    """`PlainEncoder` in one call."""
+    """`PlainEncoder` in a call for some texts at a time. Where a mask hides positions, these are left out."""
 
     def __init__(self, config: StackConfig | BertConfig, weights: Weights, bits: int) -> None:
         self.embed = PlainEmbedding(config, weights)
         self.kernels = KernelStack(config, weights, bits)
 
     def __call__(self, source_MS: Ids, mask_MS: Booleans | None = None, segments_MS: Ids | None = None) -> ArrayMemory:
-        length = source_MS.shape[1]
-        x_MSD = np.ascontiguousarray(self.embed(source_MS, np.arange(length)[None], segments_MS))
-        real_MS = _bytes(mask_MS)
+        texts, length = source_MS.shape
+        real_MS = np.ones((texts, length), dtype=bool) if mask_MS is None else mask_MS
+        counts_M = real_MS.sum(axis=1)
+        states_MSD = np.zeros((texts, length, self.kernels.config.width), dtype=np.float32)
         self.kernels.prepare_positions(length - 1)
-        self.kernels.run(native.Job(rows=source_MS.size, x=_at(x_MSD), length=length, real=_at(real_MS)))
-        return ArrayMemory(x_MSD, mask_MS)
-
-
-@dataclass
-class KernelState:
-    """What was written, as places in a pool; which memory each row looks at."""
-
-    pool: Floats
-    """[layers, slots, 2 x width]: keys and values."""
-    used: int
-    """Slots that are taken."""
-    places: Int32s
-    """[B, capacity] slots of each row's tokens, in order."""
-    lengths: Int32s
-    """[B] how many each row has."""
-    longest: int
-    """The largest length."""
-    even: bool
-    """All rows have that length."""
-    memories: list[Floats]
-    """Per layer [M, S, 2 x width]: projected once per memory."""
-    memory_real: Array | None
-    """[M, S] 1 where there is something."""
-    memory_of: Int32s
-    """[B]"""
-    logits_buffer: Floats
-    """[B, V] for the next token's logits: fresh memory for each step would be cleared page by page."""
-
-    def __post_init__(self) -> None:
-        self.memory_pointers = (ctypes.c_void_p * len(self.memories))(*map(_at, self.memories))
-
-    @property
-    def rows(self) -> int:
-        return len(self.lengths)
-
-    @property
-    def nbytes(self) -> int:
-        return self.pool.nbytes + sum(memory.nbytes for memory in self.memories)
-
-    def reorder(self, rows: Ids) -> "KernelState":
-        if len(rows) > len(self.logits_buffer):
-            self.logits_buffer = np.empty((len(rows), self.logits_buffer.shape[1]), dtype=np.float32)
-        self.places, self.lengths, self.memory_of = self.places[rows], self.lengths[rows], self.memory_of[rows]
-        if not self.even:
-            self._measure()
-        return self
-
-    def repeat(self, times: int) -> "KernelState":
-        return self.reorder(np.arange(self.rows).repeat(times))
-
-    def join(self, other: "KernelState") -> "KernelState":
-        capacity = max(self.places.shape[1], other.places.shape[1])
-        memories, real = _join_memories(self, other)
-        shift = np.int32(self.memories[0].shape[0] if self.memories else 0)
-        return KernelState(
-            pool=np.concatenate([self.pool[:, : self.used], other.pool[:, : other.used]], axis=1),
-            used=self.used + other.used,
-            places=np.concatenate(
-                [_widen(self.places, capacity), _widen(other.places + np.int32(self.used), capacity)]
-            ),
-            lengths=np.concatenate([self.lengths, other.lengths]),
-            longest=max(self.longest, other.longest),
-            even=self.even and other.even and self.longest == other.longest,
-            memories=memories,
-            memory_real=real,
-            memory_of=np.concatenate([self.memory_of, other.memory_of + shift]),
-            logits_buffer=np.empty((self.rows + other.rows, self.logits_buffer.shape[1]), dtype=np.float32),
-        )
-
-    def add_token(self) -> None:
-        """Give every row a new slot for its next token."""
-        rows = self.rows
-        if self.used + rows > self.pool.shape[1]:
-            slots = max(2 * self.used, self.used + FIRST_STEPS * rows)
-            grown = np.empty((self.pool.shape[0], slots, self.pool.shape[2]), dtype=np.float32)
-            grown[:, : self.used] = self.pool[:, : self.used]
-            self.pool = grown
-        if self.longest >= self.places.shape[1]:
-            self.places = _widen(self.places, 2 * self.places.shape[1])
-        column = self.longest if self.even else self.lengths
-        self.places[np.arange(rows), column] = np.arange(self.used, self.used + rows, dtype=np.int32)
-        self.used += rows
-        self.lengths = self.lengths + np.int32(1)
-        self.longest += 1
-
-    def shorten(self, lengths: Int32s) -> None:
-        """Forget each row's newest tokens."""
-        self.lengths = lengths
-        self._measure()
-
-    def _measure(self) -> None:
-        self.longest = int(self.lengths.max())
-        self.even = int(self.lengths.min()) == self.longest
+        for part in _groups(counts_M):
+            text_R, place_R = np.nonzero(real_MS[part])
+            text_R += part.start
+            segments_1R = None if segments_MS is None else segments_MS[text_R, place_R][None]
+            x_RD = np.ascontiguousarray(self.embed(source_MS[text_R, place_R][None], place_R[None], segments_1R)[0])
+            starts, positions = _starts(counts_M[part]), place_R.astype(np.int32)
+            self.kernels.run(
+                native.Job(
+                    rows=len(x_RD),
+                    texts=part.stop - part.start,
+                    x=_at(x_RD),
+                    starts=_at(starts),
+                    positions=_at(positions),
+                    longest=int(counts_M[part].max()),
+                )
+            )
+            states_MSD[text_R, place_R] = x_RD
+        return ArrayMemory(states_MSD, mask_MS)
 
 
 class KernelDecoder:
-    """`PlainDecoder` step by step."""
+    """`PlainDecoder`: a prompt in one call, then a token of every row at a time."""
 
     def __init__(self, config: StackConfig | GptConfig, weights: Weights, bits: int) -> None:
         self.config = config
@@ -239,85 +166,121 @@ class KernelDecoder:
 
     def start(self, memory: ArrayMemory | None, rows: int = 1) -> KernelState:
         count = len(memory.states_MSD) if memory else 1
-        return KernelState(
-            pool=np.empty((self.config.layers, 0, 2 * self.config.width), dtype=np.float32),
-            used=0,
-            places=np.zeros((count * rows, FIRST_STEPS), dtype=np.int32),
-            lengths=np.zeros(count * rows, dtype=np.int32),
-            longest=0,
-            even=True,
-            memories=self._memories(memory.states_MSD) if memory else [],
-            memory_real=_bytes(memory.mask_MS) if memory else None,
+        return KernelState.empty(
+            layers=self.config.layers,
+            key_values=self.config.sizes[1] + self.config.sizes[2],
+            memories=self._memories(memory) if memory else Memories.none(),
             memory_of=np.repeat(np.arange(count, dtype=np.int32), rows),
-            logits_buffer=np.empty((count * rows, self.vocabulary), dtype=np.float32),
+            vocabulary=self.vocabulary,
         )
 
-    def _memories(self, states_MSD: Floats) -> list[Floats]:
-        """Keys and values of the memory for every layer, side by side."""
-        projected = [project(states_MSD) for project in self.project]
-        positions, width = self.config.positions, self.config.width
+    def _memories(self, memory: ArrayMemory) -> Memories:
+        """Keys and values of the memories' real positions for every layer."""
+        states_MSD, mask_MS = memory.states_MSD, memory.mask_MS
+        real_MS = np.ones(states_MSD.shape[:2], dtype=bool) if mask_MS is None else mask_MS
+        states_RD, width = states_MSD[real_MS], self.config.width
+        keys_values = np.stack([project(states_RD) for project in self.project])
+        positions = self.config.positions
         if isinstance(positions, RotaryConfig):
-            places = np.arange(states_MSD.shape[1])[None]
-            for keys_values in projected:
-                keys = split_heads(keys_values[..., :width], self.config.heads)
-                keys_values[..., :width] = merge_heads(rotate(keys, places, positions))
-        return projected
+            keys = split_heads(keys_values[..., :width], self.config.heads)
+            keys_values[..., :width] = merge_heads(rotate(keys, np.nonzero(real_MS)[1][None], positions))
+        return Memories.of(keys_values, real_MS.sum(axis=1).astype(np.int32))
 
     def extend(
         self, tokens_BT: Ids, lengths_B: Ids, state: KernelState, *, every: bool = False
     ) -> tuple[Floats, KernelState]:
-        written = []
-        for t in range(tokens_BT.shape[1]):
-            before = state.lengths
-            logits_BV, state = self.step(tokens_BT[:, t], state)
-            written.append(logits_BV.copy())
-            if (lengths_B <= t).any():  # rows that have nothing more to write went along, and forget it again
-                state.shorten(np.where(lengths_B > t, state.lengths, before))
-        logits_BTV = np.stack(written, axis=1)
-        return logits_BTV if every else last_of(logits_BTV, lengths_B), state
+        lengths_B = np.asarray(lengths_B)
+        wanted = (*tokens_BT.shape, self.vocabulary) if every else (len(tokens_BT), self.vocabulary)
+        logits = np.zeros(wanted, dtype=np.float32)
+        # A long text is read piece by piece: where it is cut depends on its own length alone.
+        for first in range(0, tokens_BT.shape[1], ROWS_AT_ONCE):
+            counts_B = np.clip(lengths_B - first, 0, ROWS_AT_ONCE)
+            for part in _groups(counts_B):
+                texts = np.flatnonzero(counts_B[part]) + part.start
+                counts = counts_B[texts].astype(np.int32)
+                rows = np.repeat(texts, counts)
+                columns = first + np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+                chosen = np.arange(len(rows)) if every else np.flatnonzero(columns == lengths_B[rows] - 1)
+                found = self._write(tokens_BT[rows, columns], texts, counts, chosen, state)
+                if every:
+                    logits[rows, columns] = found
+                else:
+                    logits[rows[chosen]] = found
+        return logits, state
+
+    def _write(self, tokens_R: Ids, texts: Ids, counts: Int32s, chosen: Ids, state: KernelState) -> Floats:
+        """Write some tokens of some rows; the logits of what follows the chosen ones."""
+        starts = _starts(counts)
+        positions = np.repeat(state.lengths[texts] - starts[:-1], counts) + np.arange(len(tokens_R), dtype=np.int32)
+        x_RD = np.ascontiguousarray(self.embed(tokens_R[None], positions[None])[0])
+        state.add_tokens(texts, counts)
+        logits = np.empty((len(chosen), self.vocabulary), dtype=np.float32)
+        self._run(x_RD, positions, state, texts, starts, chosen.astype(np.int32), logits)
+        return logits
 
     def step(self, tokens_B: Ids, state: KernelState) -> tuple[Floats, KernelState]:
-        positions: Ids = np.array(state.longest) if state.even else state.lengths
+        positions, logits_BV = state.lengths, state.logits()
         x_BD = np.ascontiguousarray(self.embed(tokens_B, positions))
-        logits_BV = state.logits_buffer[: state.rows]
-        self.kernels.prepare_positions(state.longest)
         state.add_token()
+        self._run(x_BD, positions, state, None, None, None, logits_BV)
+        return logits_BV, state
+
+    def _run(
+        self,
+        x: Floats,
+        positions: Int32s,
+        state: KernelState,
+        texts: Ids | None,
+        starts: Int32s | None,
+        wanted: Int32s | None,
+        logits: Floats,
+    ) -> None:
+        """`texts` are the rows that something is written in; None: one token in every one."""
+        parts = (state.places, state.lengths, state.memory_of)
+        places, lengths, memory_of = parts if texts is None else (np.ascontiguousarray(part[texts]) for part in parts)
+        longest, memories = int(lengths.max()), state.memories
+        self.kernels.prepare_positions(longest - 1)
         self.kernels.run(
             native.Job(
-                rows=state.rows,
-                x=_at(x_BD),
+                rows=len(x),
+                texts=len(lengths),
+                x=_at(x),
+                starts=_at(starts),
+                positions=_at(positions),
+                longest=longest,
                 pool=_at(state.pool),
                 capacity=state.pool.shape[1],
-                places=_at(state.places),
-                lengths=_at(state.lengths),
-                places_per_row=state.places.shape[1],
-                source=state.memories[0].shape[1] if state.memories else 0,
-                memory=ctypes.addressof(state.memory_pointers),
-                memory_real=_at(state.memory_real),
-                memory_of=_at(state.memory_of),
-                logits=_at(logits_BV),
+                places=_at(places),
+                lengths=_at(lengths),
+                places_per_text=places.shape[1],
+                memories=_at(memories.addresses),
+                memory_strides=_at(memories.strides),
+                sources=_at(memories.sources),
+                longest_source=memories.longest,
+                memory_of=_at(memory_of),
+                wanted=_at(wanted),
+                wanted_count=len(logits),
+                logits=_at(logits),
             )
         )
-        return logits_BV, state
+
+
+def _groups(counts: Ids) -> Iterator[slice]:
+    """Neighbouring texts of so many tokens each, about as many as go into one call."""
+    first, total = 0, 0
+    for place, count in enumerate(counts.tolist()):
+        if total and total + count > ROWS_AT_ONCE:
+            yield slice(first, place)
+            first, total = place, 0
+        total += count
+    if total:
+        yield slice(first, len(counts))
+
+
+def _starts(counts: Ids) -> Int32s:
+    """Where each text's rows begin, and the number of all rows."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
 
 
 def _at(array: Array | None) -> int | None:
     return None if array is None else array.ctypes.data
-
-
-def _bytes(mask: Booleans | None) -> Array | None:
-    """A mask as the kernels want it."""
-    return None if mask is None else mask.astype(np.uint8, order="C")
-
-
-def _widen(places: Int32s, most: int) -> Int32s:
-    return np.pad(places, ((0, 0), (0, most - places.shape[1])))
-
-
-def _join_memories(one: KernelState, other: KernelState) -> tuple[list[Floats], Array | None]:
-    """What two states keep of their memories, as long as the longer one; and which positions are real."""
-    if not one.memories:
-        return [], None
-    masks = (None if state.memory_real is None else state.memory_real.astype(bool) for state in (one, other))
-    memories, real = join_memories(one.memories, other.memories, *masks)
-    return memories, _bytes(real)

@@ -68,7 +68,14 @@ def silu(x: Floats) -> Floats:
     return result
 
 
-ACTIVATIONS = {"relu": relu, "gelu": gelu, "silu": silu}
+def gelu_tanh(x: Floats) -> Floats:
+    """GPT-2's approximation of gelu."""
+    inner = np.float32((2 / np.pi) ** 0.5) * (x + np.float32(0.044715) * x * x * x)
+    result: Floats = 0.5 * x * (1 + np.tanh(inner))
+    return result
+
+
+ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu-tanh": gelu_tanh, "silu": silu}
 
 
 def attend(name: str, kind: Kind, q: Floats, k: Floats, v: Floats, allowed: Booleans | None = None) -> Floats:
