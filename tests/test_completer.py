@@ -28,6 +28,9 @@ class ScriptedState:
     def __init__(self, rows: int) -> None:
         self.rows = rows
 
+    def reorder(self, rows: Ids) -> "ScriptedState":
+        return self
+
 
 class Scripted:
     """A decoder that writes what it was told to, whatever it reads."""
@@ -38,16 +41,18 @@ class Scripted:
     def start(self, memory: ArrayMemory | None, rows: int = 1) -> ScriptedState:
         return ScriptedState(rows)
 
-    def extend(self, tokens_BT: Ids, lengths_B: Ids, state: ScriptedState) -> tuple[Floats, ScriptedState]:
-        return self.next_B1V().repeat(tokens_BT.shape[1], axis=1), state
+    def extend(
+        self, tokens_BT: Ids, lengths_B: Ids, state: ScriptedState, *, every: bool = False
+    ) -> tuple[Floats, ScriptedState]:
+        return self.next_BV(), state
 
     def step(self, tokens_B: Ids, state: ScriptedState) -> tuple[Floats, ScriptedState]:
-        return self.next_B1V()[:, 0], state
+        return self.next_BV(), state
 
-    def next_B1V(self) -> Floats:
-        logits_B1V = np.zeros((1, 1, self.vocabulary), dtype=np.float32)
-        logits_B1V[..., next(self.script)] = 30.0
-        return logits_B1V
+    def next_BV(self) -> Floats:
+        logits_BV = np.zeros((1, self.vocabulary), dtype=np.float32)
+        logits_BV[:, next(self.script)] = 30.0
+        return logits_BV
 
 
 def written_by(completer: Completer, decoder: Any) -> Completer:

@@ -21,6 +21,7 @@ from saccade import native
 from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, NoPositionsConfig, RotaryConfig, SinusoidalConfig
 from saccade.decode.parallel import side_by_side
+from saccade.decode.row import Beam, RowRequest
 from saccade.decode.search import SearchConfig, search
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.pipelines.opening import SequenceModel
@@ -176,10 +177,9 @@ def test_the_same_texts_are_found_alone_and_together(config: SearchConfig) -> No
     sources = random_sequences(list(range(1, 30)) * 2, vocabulary=30)
 
     def find(chosen: list[int], model: SequenceModel) -> list[tuple[list[int], float]]:
-        texts = [sources[i] for i in chosen]
-        limits = [10] * len(chosen)
-        memory, prefixes = read_arrays(model, texts), [[]] * len(chosen)
-        found = search(model.decoder, memory, config, marks=MARKS, prefixes=prefixes, limits=limits, numbers=chosen)
+        memory = read_arrays(model, [sources[i] for i in chosen])
+        requests = [RowRequest([MARKS.start], 10, config.strategy(i)) for i in chosen]
+        found = search(model.decoder, requests, memory, marks=MARKS)
         return [(best[0].tokens, best[0].score) for best in found]
 
     together = find(list(range(len(sources))), fast)
@@ -207,13 +207,8 @@ def test_batches_side_by_side_are_batches_one_after_the_other(monkeypatch: pytes
     batches = [random_sequences([4, 6], seed=seed) for seed in range(9)]
 
     def work(sources: list[list[int]]) -> list[list[int]]:
-        found = search(
-            *(fast.decoder, read_arrays(fast, sources), SearchConfig(beam=3)),
-            marks=MARKS,
-            prefixes=[[], []],
-            limits=[8, 8],
-            numbers=[0, 1],
-        )
+        requests = [RowRequest([MARKS.start], 8, Beam(3))] * 2
+        found = search(fast.decoder, requests, read_arrays(fast, sources), marks=MARKS)
         return [best[0].tokens for best in found]
 
     monkeypatch.setattr(native, "threads", lambda: 3)

@@ -11,7 +11,8 @@ from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
-from saccade.decode.greedy import greedy
+from saccade.decode.row import RowRequest
+from saccade.decode.search import search
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.train.objective import SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer
@@ -58,8 +59,9 @@ def test_a_small_transformer_learns_it_and_does_it_with_sequences_it_never_saw(n
     sources = [unseen.source[i].tolist() for i in range(UNSEEN)]
     runtime = by_pytorch(model)
     memory = read_arrays(runtime, sources)
-    texts = greedy(runtime.decoder, memory, prefixes=[[]] * UNSEEN, marks=MARKS, limits=[2 * LONGEST] * UNSEEN)
+    requests = [RowRequest([MARKS.start], 2 * LONGEST)] * UNSEEN
+    texts = search(runtime.decoder, requests, memory, marks=MARKS)
     right = [
-        text.finished and text.tokens == REWRITES[name](source) for text, source in zip(texts, sources, strict=True)
+        text.finished and text.tokens == REWRITES[name](source) for (text,), source in zip(texts, sources, strict=True)
     ]
     assert sum(right) >= 0.99 * UNSEEN, f"{UNSEEN - sum(right)} of {UNSEEN} wrong"

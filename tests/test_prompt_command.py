@@ -178,13 +178,14 @@ class Reader:
     def begin(self, prompt: str) -> list[str]:
         return ["", *prompt]
 
-    def answer(self, texts: Sequence[str], request: Request, *, numbers: Sequence[int], report: Report) -> list[Any]:
-        assert len(numbers) == len(texts)
+    def answer(
+        self, texts: Sequence[str], requests: Sequence[Request], *, numbers: Sequence[int] | None, report: Report
+    ) -> list[Any]:
         self.asked += texts
-        assert request.stop == ("\n",)
-        assert request.max_tokens
         answers = []
-        for text in texts:
+        for text, request in zip(texts, requests, strict=True):
+            assert request.stop == ("\n",)
+            assert request.max_tokens
             *shown, query = text.split("\n")
             answer = query.removesuffix(" =")[::-1] if len(shown) >= 2 else "?"
             answers.append(Completion(text, f" {answer}"[: request.max_tokens], 0.0, "stop", [], [], cast(Any, self)))

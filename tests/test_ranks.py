@@ -181,7 +181,7 @@ def test_distribution_is_named_in_one_file_only() -> None:
         "if TYPE_CHECKING:\n    from saccade.train.loop import train",
         "importlib.import_module('saccade.train.loop')",
         "from saccade.look.record import TextLooks",
-        "from saccade.decode.beam import beam",
+        "from saccade.decode.session import Session",
         "from saccade.brandnew import thing",
     ],
 )

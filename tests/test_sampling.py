@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from conftest import MARKS, random_sequences
 from saccade import native
-from saccade.decode.continuous import write_on
 from saccade.decode.filters import keep_likeliest, keep_nucleus, penalise
 from saccade.decode.hypothesis import NEVER
-from saccade.decode.sample import Draw, Drawing
+from saccade.decode.row import RowRequest, Sample
+from saccade.decode.sample import Drawing, Draws, draw_tokens
+from saccade.decode.session import Session
 from saccade.errors import WrongUse
 from saccade.models.answering import TorchDecoder, language_runtime
 from saccade.models.gpt import LanguageModel
@@ -146,12 +147,12 @@ def test_the_penalty_leaves_its_input_alone_and_what_is_forbidden_forbidden() ->
 def test_what_stands_in_the_prefix_or_was_drawn_is_penalised() -> None:
     """The likeliest token is taken until its penalty puts another before it."""
     logits_BV = np.array([[0.0, 0.0, 0.0, 4.0, 3.0, 2.5], [0.0, 0.0, 0.0, 4.0, 3.0, 2.5]])
-    draw = Draw(Drawing(repetition=2.0), [0, 1], [[], [3]])
-    drawn = [draw(logits_BV.copy(), [0, 1])[1].tolist() for _ in range(3)]
+    draws = [Draws(0, 0), Draws(0, 1, [3])]
+    drawn = [draw_tokens(logits_BV.copy(), Drawing(repetition=2.0), draws)[1].tolist() for _ in range(3)]
     # The second text has seen 3 already: it is one ahead of the first.
     assert drawn == [[3, 4], [4, 5], [5, 3]]
-    none = Draw(Drawing(), [0], [[3]])
-    assert [none(logits_BV[:1], [0])[1].item() for _ in range(3)] == [3, 3, 3]
+    none = [Draws(0, 0, [3])]
+    assert [draw_tokens(logits_BV[:1], Drawing(), none)[1].item() for _ in range(3)] == [3, 3, 3]
 
 
 # Draws
@@ -159,9 +160,9 @@ def test_what_stands_in_the_prefix_or_was_drawn_is_penalised() -> None:
 
 def draws(logits: list[float], drawing: Drawing, count: int, texts: int = 50) -> np.ndarray:
     """How often each token was drawn."""
-    draw = Draw(drawing, list(range(texts)), [[] for _ in range(texts)])
+    rows = [Draws(drawing.seed, number) for number in range(texts)]
     logits_BV = np.tile(np.array(logits, dtype=np.float32), (texts, 1))
-    drawn = np.concatenate([draw(logits_BV, list(range(texts)))[1] for _ in range(count // texts)])
+    drawn = np.concatenate([draw_tokens(logits_BV, drawing, rows)[1] for _ in range(count // texts)])
     return np.bincount(drawn, minlength=len(logits))
 
 
@@ -198,8 +199,8 @@ def test_filters_follow_one_another() -> None:
 @pytest.mark.parametrize("temperature", [None, 1e-3, 1e-9, 1e-300, 5e-324])
 def test_as_the_temperature_falls_the_likeliest_is_drawn(temperature: float | None) -> None:
     logits_BV = 5 * normal(40, 30)
-    draw = Draw(Drawing(temperature), list(range(40)), [[]] * 40)
-    assert draw(logits_BV, list(range(40)))[1].tolist() == logits_BV.argmax(axis=1).tolist()
+    _, tokens_B = draw_tokens(logits_BV, Drawing(temperature), [Draws(0, number) for number in range(40)])
+    assert tokens_B.tolist() == logits_BV.argmax(axis=1).tolist()
 
 
 def test_a_high_temperature_makes_all_alike_but_what_is_forbidden() -> None:
@@ -216,15 +217,15 @@ def test_a_high_temperature_makes_all_alike_but_what_is_forbidden() -> None:
 def test_log_probabilities_are_the_models_own(drawing: Drawing) -> None:
     logits_BV = 2 * normal(30, 12)
     before_BV = logits_BV.copy()
-    logprobs_B, tokens_B = Draw(drawing, list(range(30)), [[3, 4]] * 30)(logits_BV, list(range(30)))
+    logprobs_B, tokens_B = draw_tokens(logits_BV, drawing, [Draws(0, number, [3, 4]) for number in range(30)])
     assert np.array_equal(logits_BV, before_BV)
     expected_B = torch.from_numpy(before_BV).log_softmax(-1)[torch.arange(30), torch.from_numpy(tokens_B)]
     torch.testing.assert_close(torch.from_numpy(logprobs_B), expected_B, atol=1e-5, rtol=1e-5)
 
 
 def test_successive_draws_of_one_text_are_independent() -> None:
-    draw = Draw(Drawing(1.0), [0], [[]])
-    drawn = [draw(np.zeros((1, 2), dtype=np.float32), [0])[1].item() for _ in range(2000)]
+    draws, equal_BV = Draws(0, 0), np.zeros((1, 2), dtype=np.float32)
+    drawn = [draw_tokens(equal_BV, Drawing(1.0), [draws])[1].item() for _ in range(2000)]
     repeats = sum(one == other for one, other in itertools.pairwise(drawn))
     assert abs(repeats - 1000) < 5 * math.sqrt(500)
 
@@ -286,16 +287,20 @@ def write(
     context: int = CONTEXT,
 ) -> list[list[tuple[int, float]]]:
     """What follows each text, up to its end or its own length, token by token with its log-probability."""
+    session = Session(decoder, MARKS, context=context)
+    limits = lengths or [3 * CONTEXT] * len(texts)
+    strategies = [Sample(drawing, number) for number in numbers or range(len(texts))]
+    rows = session.add_all([RowRequest(*row) for row in zip(texts, limits, strategies, strict=True)])
     found: list[list[tuple[int, float]]] = [[] for _ in texts]
-    over: set[int] = set()
-    draw = Draw(drawing, numbers or list(range(len(texts))), texts)
-    for written in write_on(decoder, texts, context=context, marks=MARKS, choose=draw, over=over):
-        assert sorted(one.text for one in written) == [i for i in range(len(texts)) if i not in over]
-        for one in written:
-            found[one.text].append((one.token, one.logprob))
-            if one.token == END or len(found[one.text]) == (lengths or [3 * CONTEXT] * len(texts))[one.text]:
-                over.add(one.text)
-    assert over == set(range(len(texts)))
+    while session:
+        before = [row.logprob for row in rows]
+        going = {row for row in rows if not row.over}
+        assert set(session.step()) == going
+        for place, row in enumerate(rows):
+            if row in going:
+                token = END if row.finished else row.tokens[-1]
+                found[place].append((token, row.logprob - before[place]))
+    assert all(row.over for row in rows)
     return found
 
 
@@ -408,6 +413,9 @@ def test_marks_are_never_written(on: On) -> None:
         assert all(math.isfinite(logprob) for _, logprob in text)
 
 
-def test_texts_that_are_over_from_the_start_are_not_written() -> None:
-    decoder = TorchDecoder(tiny_gpt().decoder)
-    assert list(write_on(decoder, [[3], [4]], context=8, marks=MARKS, choose=None, over={0, 1})) == []  # type: ignore[arg-type]
+def test_texts_that_are_dropped_from_the_start_are_not_written() -> None:
+    session = Session(TorchDecoder(tiny_gpt().decoder), MARKS, context=8)
+    for text in session.add_all([RowRequest([3], 5), RowRequest([4], 5)]):
+        session.drop(text)
+    assert not session
+    assert session.step() == []

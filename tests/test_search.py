@@ -22,10 +22,9 @@ from conftest import (
     read_arrays,
     small_model,
 )
-from saccade.decode.beam import beam
-from saccade.decode.greedy import greedy
 from saccade.decode.hypothesis import Hypothesis, length_penalty
-from saccade.decode.sample import Draw, Drawing
+from saccade.decode.row import Beam, Greedy, RowRequest, Strategy
+from saccade.decode.sample import Drawing, Draws, draw_tokens
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import WrongUse
 from saccade.models.encdec import EncoderDecoder
@@ -115,16 +114,23 @@ def find(
     limits: list[int] | None = None,
     numbers: list[int] | None = None,
 ) -> list[list[Hypothesis]]:
+    strategies = [config.strategy(number) for number in numbers or range(len(sources))]
+    return find_by(wild, sources, strategies, prefixes or [[] for _ in sources], limits or [LIMIT] * len(sources))
+
+
+def find_by(
+    wild: Answering,
+    sources: list[list[int]],
+    strategies: list[Strategy],
+    prefixes: list[list[int]],
+    limits: list[int],
+) -> list[list[Hypothesis]]:
     model = wild.on(wild.model)
-    return search(
-        model.decoder,
-        read_arrays(model, sources),
-        config,
-        marks=MARKS,
-        prefixes=prefixes or [[] for _ in sources],
-        limits=limits or [LIMIT] * len(sources),
-        numbers=numbers or list(range(len(sources))),
-    )
+    requests = [
+        RowRequest([MARKS.start], limit, strategy, prefix)
+        for limit, strategy, prefix in zip(limits, strategies, prefixes, strict=True)
+    ]
+    return search(model.decoder, requests, read_arrays(model, sources), marks=MARKS)
 
 
 def assert_same_text(one: Hypothesis, other: Hypothesis) -> None:
@@ -153,11 +159,9 @@ def test_a_beam_of_one_is_greedy(wild_model: Wild, alpha: float) -> None:
     wild, sources = wild_model(), MIXED[:60]
     prefixes = [source[: n % 3] for n, source in enumerate(sources)]
     limits = [1 + n % LIMIT for n in range(60)]
-    model = wild.on(wild.model)
-    memory = read_arrays(model, sources)
-    one = greedy(model.decoder, memory, prefixes=prefixes, marks=MARKS, limits=limits, alpha=alpha)
-    other = beam(model.decoder, memory, prefixes=prefixes, marks=MARKS, limits=limits, width=1, alpha=alpha)
-    for text, texts in zip(one, other, strict=True):
+    one = find_by(wild, sources, [Greedy(alpha)] * 60, prefixes, limits)
+    other = find_by(wild, sources, [Beam(1, alpha)] * 60, prefixes, limits)
+    for (text,), texts in zip(one, other, strict=True):
         assert len(texts) == 1
         assert_same_text(text, texts[0])
 
@@ -357,9 +361,9 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature: float, texts: in
     draws = 4000
     logits_V = torch.tensor([0.3, -1.0, float("-inf"), 2.0, 1.1, -4.0, 0.0])
     expected_V = (logits_V / temperature).softmax(-1).numpy()
-    draw = Draw(Drawing(temperature=temperature, seed=3), range(texts), [[]] * texts)
+    drawing, rows = Drawing(temperature=temperature), [Draws(3, number) for number in range(texts)]
     logits_BV = logits_V.expand(texts, -1).numpy()
-    drawn = np.concatenate([draw(logits_BV, list(range(texts)))[1] for _ in range(draws // texts)])
+    drawn = np.concatenate([draw_tokens(logits_BV, drawing, rows)[1] for _ in range(draws // texts)])
     counts_V = np.bincount(drawn, minlength=7)
     # Five standard deviations of a binomial, and a few draws of what is rare: passes unless something is wrong.
     spread_V = 5 * np.sqrt(draws * expected_V * (1 - expected_V)) + 3
@@ -368,8 +372,8 @@ def test_tokens_are_drawn_as_often_as_softmax_says(temperature: float, texts: in
 
 
 def test_successive_draws_of_one_text_are_independent() -> None:
-    draw = Draw(Drawing(temperature=1.0), [0], [[]])
-    drawn = [draw(np.zeros((1, 2), dtype=np.float32), [0])[1].item() for _ in range(2000)]
+    draws, equal_BV = Draws(0, 0), np.zeros((1, 2), dtype=np.float32)
+    drawn = [draw_tokens(equal_BV, Drawing(temperature=1.0), [draws])[1].item() for _ in range(2000)]
     repeats = sum(one == other for one, other in itertools.pairwise(drawn))
     assert abs(repeats - 1000) < 5 * math.sqrt(500)
 

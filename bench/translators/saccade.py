@@ -13,6 +13,7 @@ from bench.translators.contract import (
     time_cells,
 )
 from saccade import __version__
+from saccade.decode.row import RowRequest
 from saccade.decode.search import SearchConfig, search
 from saccade.models.answering import sequence_runtime
 from saccade.pipelines.opening import SequenceModel
@@ -34,15 +35,9 @@ ENDLESS = EndlessMarks(**MARKS.table())
 
 def translator(model: SequenceModel) -> Translate:
     def translate(sources: Sentences, width: int) -> Sentences:
-        found = search(
-            model.decoder,
-            model.read(np.array(sources)),
-            SearchConfig(beam=width),
-            marks=ENDLESS,
-            prefixes=[[]] * len(sources),
-            limits=[TARGET] * len(sources),
-            numbers=list(range(len(sources))),
-        )
+        config, memory = SearchConfig(beam=width), model.read(np.array(sources))
+        requests = [RowRequest([ENDLESS.start], TARGET, config.strategy(number)) for number in range(len(sources))]
+        found = search(model.decoder, requests, memory, marks=ENDLESS)
         return [hypotheses[0].tokens for hypotheses in found]
 
     return translate

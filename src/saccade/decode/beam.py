@@ -1,100 +1,159 @@
-"""Beam search: keep the K likeliest beginnings of every sentence."""
+"""Beam search: keep the K likeliest beginnings of every text. A group of a session."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from copy import copy
 
 import numpy as np
 
 from saccade.decode.choose import best_tokens
-from saccade.decode.hypothesis import NEVER, Hypothesis, begin, forbid, length_penalty
-from saccade.runtime.contract import ArrayMemory, DecoderLike, S
-from saccade.tokens.marks import Marks
+from saccade.decode.hypothesis import NEVER, Hypothesis, length_penalty
+from saccade.decode.row import Beam, Strategy, Text
+from saccade.runtime.contract import Floats, Ids
 
 
-def beam(
-    decoder: DecoderLike[S],
-    memory: ArrayMemory | None,
-    *,
-    prefixes: Sequence[Sequence[int]],
-    marks: Marks,
-    limits: Sequence[int],
-    width: int,
-    alpha: float = 0.6,
-) -> list[list[Hypothesis]]:
-    """The best `width` texts of every sentence, best first; sentences that are done leave the batch."""
-    sentences = [_Sentence(prefix, limit, width, alpha) for prefix, limit in zip(prefixes, limits, strict=True)]
-    active = sentences
-    logits_BV, state = begin(decoder, memory, prefixes, marks, rows=width)
-    # All beams of a sentence begin alike: only the first may speak in the first round.
-    sums_MK = np.full((len(active), width), NEVER)
-    sums_MK[:, 0] = 0.0
-    written_MKT = np.empty((len(active), width, 0), dtype=np.int64)
-    length = 0
-    while True:
-        length += 1
+class Beams:
+    """Texts under way, K rows each: the rows of a text stand side by side.
+
+    Texts that joined at different times have different lengths. Their tokens are aligned at the right, where the next
+    ones are added for all of them at once.
+    """
+
+    def __init__(self, shared: Beam, end: int, texts: list[Text], rows: Ids) -> None:
+        self.shared: Strategy = shared
+        self.width, self.end, self.texts, self.rows = shared.width, end, texts, rows
+        self.tokens: Ids = np.empty(0, dtype=np.int64)
+        self.begun = False  # until then a text has one row, and no tokens
+        # All beams of a text begin alike: only the first may speak in the first round.
+        self.sums_MK: Floats = np.full((len(texts), self.width), NEVER)
+        self.sums_MK[:, 0] = 0.0
+        self.written_MKT: Ids = np.empty((len(texts), self.width, 0), dtype=np.int64)
+
+    def choose(self, logits_BV: Floats) -> list[Text]:
+        """What a text will be is not known before it is over."""
+        best_MC, from_MC, token_MC = self._candidates(logits_BV)
+        ends_MC = token_MC == self.end
+        if ends_MC.any():
+            self._take_ended(ends_MC, best_MC, from_MC)
+            going_MK = ends_MC.argsort(axis=1, kind="stable")[:, : self.width]
+            best_MC = np.take_along_axis(best_MC, going_MK, axis=1)
+            from_MC = np.take_along_axis(from_MC, going_MK, axis=1)
+            token_MC = np.take_along_axis(token_MC, going_MK, axis=1)
+        self.sums_MK = best_MC[:, : self.width]
+        from_MK, token_MK = from_MC[:, : self.width], token_MC[:, : self.width]
+        places_M1 = np.arange(len(self.texts))[:, None]
+        self.rows = self.rows[(places_M1 * self.width + from_MK).ravel()]
+        self.tokens = token_MK.ravel()
+        self.written_MKT = np.concatenate([self.written_MKT[places_M1, from_MK], token_MK[:, :, None]], axis=2)
+        return self._leave()
+
+    def _candidates(self, logits_BV: Floats) -> tuple[Floats, Ids, Ids]:
+        """The 2K likeliest ways on of each text, likeliest first: log-probability, which beam, and which token."""
         # Each beam can end in one way only, so 2K candidates always hold K that go on, and no beam has more of them.
-        logprobs_BC, tokens_BC = best_tokens(forbid(logits_BV, marks.never_written), 2 * width)
-        count = tokens_BC.shape[1]
-        totals_ME = (sums_MK.reshape(-1, 1) + logprobs_BC).reshape(len(active), -1)
-        flat_MC = (-totals_ME).argsort(axis=1, kind="stable")[:, : 2 * width]
-        best_MC, from_MC = _pick(totals_ME, flat_MC), flat_MC // count
-        token_MC = _pick(tokens_BC.reshape(len(active), -1), flat_MC)
-        ends_MC = token_MC == marks.end
-        # A text that ends is taken if it is among the K best of its sentence.
-        for place, candidate in np.argwhere(ends_MC[:, :width]):
-            tokens = written_MKT[place, from_MC[place, candidate]].tolist()
-            active[place].take(tokens, float(best_MC[place, candidate]), length, ended=True)
+        logprobs_BC, tokens_BC = best_tokens(logits_BV, 2 * self.width)
+        if not self.begun:
+            self.begun, self.rows = True, self.rows.repeat(self.width)
+            logprobs_BC, tokens_BC = logprobs_BC.repeat(self.width, axis=0), tokens_BC.repeat(self.width, axis=0)
+        texts, count = len(self.texts), tokens_BC.shape[1]
+        totals_ME = (self.sums_MK.reshape(-1, 1) + logprobs_BC).reshape(texts, -1)
+        flat_MC = (-totals_ME).argsort(axis=1, kind="stable")[:, : 2 * self.width]
+        chosen_MC = flat_MC + np.arange(0, totals_ME.size, totals_ME.shape[1])[:, None]
+        return totals_ME.ravel()[chosen_MC], flat_MC // count, tokens_BC.ravel()[chosen_MC]
 
-        going_MK = ends_MC.argsort(axis=1, kind="stable")[:, :width]
-        sums_MK, from_MK, token_MK = (_pick(part, going_MK) for part in (best_MC, from_MC, token_MC))
-        places_M1 = np.arange(len(active))[:, None]
-        written_MKT = np.concatenate([written_MKT[places_M1, from_MK], token_MK[:, :, None]], axis=2)
-        keep = [
-            place
-            for place, sentence in enumerate(active)
-            if sentence.goes_on(written_MKT[place], sums_MK[place], length)
+    def _take_ended(self, ends_MC: np.ndarray, best_MC: Floats, from_MC: Ids) -> None:
+        """A text that ends is taken if it is among the K best of its row."""
+        for place, candidate in np.argwhere(ends_MC[:, : self.width]).tolist():
+            text = self.texts[place]
+            tokens = self._written(place, int(from_MC[place, candidate]))
+            _take(text, tokens, float(best_MC[place, candidate]), text.written + 1, ended=True)
+
+    def _leave(self) -> list[Text]:
+        going, over = [], []
+        for place, (text, best) in enumerate(zip(self.texts, self.sums_MK[:, 0].tolist(), strict=True)):
+            text.written += 1
+            if text.written < text.request.limit and _goes_on(text, best, self.width):
+                going.append(place)
+                continue
+            if text.written >= text.request.limit:
+                self._fill(place)
+            _close(text, self.width)
+            over.append(text)
+        if over:
+            self.keep(going)
+        return over
+
+    def _fill(self, place: int) -> None:
+        """At the limit, unfinished beams fill the places that no finished text took."""
+        text = self.texts[place]
+        for beam, logprob in enumerate(self.sums_MK[place].tolist()):
+            if len(text.found) < self.width:
+                _take(text, self._written(place, beam), logprob, text.written, ended=False)
+
+    def _written(self, place: int, beam: int) -> list[int]:
+        length = self.texts[place].written
+        tokens: list[int] = self.written_MKT[place, beam, self.written_MKT.shape[2] - length :].tolist()
+        return tokens
+
+    def keep(self, places: list[int]) -> None:
+        self.texts = [self.texts[place] for place in places]
+        longest = max((text.written for text in self.texts), default=0)
+        self.sums_MK = self.sums_MK[places]
+        self.written_MKT = self.written_MKT[places, :, self.written_MKT.shape[2] - longest :]
+        if not self.begun:
+            self.rows = self.rows[places]
+            return
+        rows_B = (np.array(places, dtype=np.int64)[:, None] * self.width + np.arange(self.width)).ravel()
+        self.rows, self.tokens = self.rows[rows_B], self.tokens[rows_B]
+
+    def split(self, places: list[int]) -> "Beams":
+        part = copy(self)
+        part.keep(places)
+        return part
+
+    def join(self, other: "Beams") -> None:
+        longest = max(self.written_MKT.shape[2], other.written_MKT.shape[2])
+        self.texts = [*self.texts, *other.texts]
+        self.rows = np.concatenate([self.rows, other.rows])
+        self.tokens = np.concatenate([self.tokens, other.tokens])
+        self.sums_MK = np.concatenate([self.sums_MK, other.sums_MK])
+        self.written_MKT = np.concatenate([_lengthened(part.written_MKT, longest) for part in (self, other)])
+
+    def windows(self, length: int) -> list[list[int]]:
+        return [
+            [*text.request.prompt, *text.request.prefix, *self._written(place, beam)][-length:]
+            for place, text in enumerate(self.texts)
+            for beam in range(self.width)
         ]
-        if not keep:
-            break
-        rows_MK = places_M1 * width + from_MK
-        if len(keep) < len(active):
-            sums_MK, token_MK, written_MKT, rows_MK = (t[keep] for t in (sums_MK, token_MK, written_MKT, rows_MK))
-            active = [active[place] for place in keep]
-        state = state.reorder(rows_MK.ravel())
-        logits_BV, state = decoder.step(token_MK.ravel(), state)
-    return [sentence.best() for sentence in sentences]
 
 
-def _pick(values_ME: np.ndarray, places_MC: np.ndarray) -> np.ndarray:
-    return np.take_along_axis(values_ME, places_MC, axis=1)
+def _lengthened(written_MKT: Ids, length: int) -> Ids:
+    return np.pad(written_MKT, ((0, 0), (0, 0), (length - written_MKT.shape[2], 0)))
 
 
-@dataclass
-class _Sentence:
-    """The texts one sentence has so far, and whether to look for more."""
+def _alpha(text: Text) -> float:
+    assert isinstance(text.request.strategy, Beam)
+    return text.request.strategy.alpha
 
-    prefix: Sequence[int]
-    limit: int
-    width: int
-    alpha: float
-    texts: list[Hypothesis] = field(default_factory=list)
 
-    def take(self, tokens: list[int], logprob: float, length: int, *, ended: bool) -> None:
-        if logprob > NEVER:
-            score = logprob / length_penalty(length, self.alpha)
-            self.texts.append(Hypothesis([*self.prefix, *tokens], logprob, score, ended))
+def _take(text: Text, tokens: list[int], logprob: float, length: int, *, ended: bool) -> None:
+    """One more text that may be returned."""
+    if logprob > NEVER:
+        score = logprob / length_penalty(length, _alpha(text))
+        text.found.append(Hypothesis([*text.request.prefix, *tokens], logprob, score, ended))
 
-    def goes_on(self, written_KT: np.ndarray, sums_K: np.ndarray, length: int) -> bool:
-        """Unless at its limit, or K texts are finished and the best unfinished one is behind the K-th of them."""
-        if length >= self.limit:
-            # Unfinished beams fill the places that no finished text took.
-            for tokens, logprob in zip(written_KT.tolist(), sums_K.tolist(), strict=True):
-                if len(self.texts) < self.width:
-                    self.take(tokens, logprob, length, ended=False)
-            return False
-        if len(self.texts) < self.width:
-            return float(sums_K[0]) > NEVER
-        return float(sums_K[0]) / length_penalty(length, self.alpha) > self.best()[-1].score
 
-    def best(self) -> list[Hypothesis]:
-        return sorted(self.texts, key=lambda text: -text.score)[: self.width]
+def _goes_on(text: Text, best: float, width: int) -> bool:
+    """Unless K texts are finished, and the best unfinished one is behind the K-th of them."""
+    if len(text.found) < width:
+        return best > NEVER
+    return best / length_penalty(text.written, _alpha(text)) > _ranked(text.found)[width - 1].score
+
+
+def _close(text: Text, width: int) -> None:
+    """The text is over: of what was found, the best K stay, and the first of them is its text."""
+    text.over, text.found = True, _ranked(text.found)[:width]
+    if text.found:
+        first = text.found[0]
+        text.tokens, text.logprob, text.finished = first.tokens, first.logprob, first.finished
+
+
+def _ranked(found: list[Hypothesis]) -> list[Hypothesis]:
+    return sorted(found, key=lambda text: -text.score)

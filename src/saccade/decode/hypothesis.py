@@ -1,4 +1,4 @@
-"""What a search returns, and how it begins."""
+"""What a search finds, and how texts are read before it begins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from saccade.runtime.contract import ArrayMemory, DecoderLike, Floats, S
-from saccade.tokens.marks import Marks
 
 NEVER = float("-inf")
 
@@ -28,16 +27,6 @@ class Hypothesis:
 def length_penalty(length: int, alpha: float) -> float:
     """((5 + n) / 6)^α, so that long texts are not ranked last only for being long (Wu et al. 2016, 7)."""
     return float(((5 + length) / 6) ** alpha)
-
-
-def begin(
-    decoder: DecoderLike[S], memory: ArrayMemory | None, prefixes: Sequence[Sequence[int]], marks: Marks, rows: int
-) -> tuple[Floats, S]:
-    """Write the start mark and every prefix; the logits [B, V] that follow, and the state, each prefix `rows` times."""
-    last_BV, state = write_all(decoder, memory, [[marks.start, *prefix] for prefix in prefixes])
-    if rows == 1:
-        return last_BV, state
-    return last_BV.repeat(rows, axis=0), state.repeat(rows)
 
 
 def write_all(decoder: DecoderLike[S], memory: ArrayMemory | None, texts: Sequence[Sequence[int]]) -> tuple[Floats, S]:

@@ -1,8 +1,8 @@
 """Sampling the next token, with one generator per text so that no text depends on its neighbours."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -55,52 +55,48 @@ class Generator:
         return float(((high << 32 | low) & (2**53 - 1)) * 2.0**-53)
 
 
-@dataclass
-class Draw:
-    """A chooser for `greedy` that samples from softmax(logits / temperature) after the filters."""
+class Draws:
+    """What sampling remembers of one text: its random numbers, and the tokens that a penalty makes less likely."""
 
-    drawing: Drawing
-    numbers: Sequence[int]
-    """The texts' places in the whole input: they, not the batch, decide the samples."""
-    prefixes: Sequence[Sequence[int]]
-    """What stands there before the first sample."""
-    seen: list[set[int]] = field(init=False)
-    generators: list[Generator] = field(init=False)
+    def __init__(self, seed: int, number: int, seen: Iterable[int] = ()) -> None:
+        """`number`: the text's place in the whole input."""
+        self.generator, self.seen = Generator(seed * 1_000_003 + number), set(seen)
 
-    def __post_init__(self) -> None:
-        seed = self.drawing.seed
-        self.seen = [set(prefix) for prefix in self.prefixes]
-        self.generators = [Generator(seed * 1_000_003 + number) for number in self.numbers]
 
-    def __call__(self, logits_BV: Floats, inputs: list[int]) -> tuple[Floats, Ids]:
-        """The log-probabilities are the model's own: filters change what is sampled, not how likely it is."""
-        drawn_B = self._draw(self._filtered(logits_BV, inputs), inputs)
-        if self.drawing.repetition != 1:
-            for i, token in zip(inputs, drawn_B.tolist(), strict=True):
-                self.seen[i].add(token)
-        logprobs_B = logits_BV[np.arange(len(drawn_B)), drawn_B] - log_sum_exp(logits_BV)[:, 0]
-        return logprobs_B, drawn_B
+def draw_tokens(logits_BV: Floats, drawing: Drawing, draws: Sequence[Draws]) -> tuple[Floats, Ids]:
+    """Sample from softmax(logits / temperature) after the filters, with every row's own numbers; the seed of `drawing`
+    is not asked. Log-probabilities [B] and tokens [B].
 
-    def _filtered(self, logits_BV: Floats, inputs: list[int]) -> Floats:
-        drawing = self.drawing
-        if drawing.repetition != 1:
-            logits_BV = penalise(logits_BV, [self.seen[i] for i in inputs], drawing.repetition)
-        if drawing.temperature is not None:
-            # Measured from the likeliest, which stays at 0: however cold, the others at most become impossible.
-            below_BV = (logits_BV - logits_BV.max(axis=1, keepdims=True)).astype(np.float64)
-            with np.errstate(over="ignore"):
-                logits_BV = below_BV / drawing.temperature
-        if drawing.top_k is not None:
-            logits_BV = keep_likeliest(logits_BV, drawing.top_k)
-        return logits_BV if drawing.top_p is None else keep_nucleus(logits_BV, drawing.top_p)
+    The log-probabilities are the model's own: filters change what is sampled, not how likely it is.
+    """
+    drawn_B = _draw(_filtered(logits_BV, drawing, draws), drawing, draws)
+    if drawing.repetition != 1:
+        for one, token in zip(draws, drawn_B.tolist(), strict=True):
+            one.seen.add(token)
+    logprobs_B = logits_BV[np.arange(len(drawn_B)), drawn_B] - log_sum_exp(logits_BV)[:, 0]
+    return logprobs_B, drawn_B
 
-    def _draw(self, logits_BV: Floats, inputs: list[int]) -> Ids:
+
+def _filtered(logits_BV: Floats, drawing: Drawing, draws: Sequence[Draws]) -> Floats:
+    if drawing.repetition != 1:
+        logits_BV = penalise(logits_BV, [one.seen for one in draws], drawing.repetition)
+    if drawing.temperature is not None:
+        # Measured from the likeliest, which stays at 0: however cold, the others at most become impossible.
+        below_BV = (logits_BV - logits_BV.max(axis=1, keepdims=True)).astype(np.float64)
+        with np.errstate(over="ignore"):
+            logits_BV = below_BV / drawing.temperature
+    if drawing.top_k is not None:
+        logits_BV = keep_likeliest(logits_BV, drawing.top_k)
+    return logits_BV if drawing.top_p is None else keep_nucleus(logits_BV, drawing.top_p)
+
+
+def _draw(logits_BV: Floats, drawing: Drawing, draws: Sequence[Draws]) -> Ids:
+    if drawing.temperature is None:
         likeliest_B: Ids = logits_BV.argmax(axis=1)
-        if self.drawing.temperature is None:
-            return likeliest_B
-        cumulative_BV = softmax(logits_BV).cumsum(axis=1)
-        uniform_B = np.array([self.generators[i].uniform() for i in inputs])
-        # The first token whose cumulative probability passes the draw; scaled so that rounding cannot pass the last.
-        drawn_B = (cumulative_BV <= (uniform_B * cumulative_BV[:, -1])[:, None]).sum(axis=1)
-        limited_B: Ids = np.minimum(drawn_B, logits_BV.shape[1] - 1)
-        return limited_B
+        return likeliest_B
+    cumulative_BV = softmax(logits_BV).cumsum(axis=1)
+    uniform_B = np.array([one.generator.uniform() for one in draws])
+    # The first token whose cumulative probability passes the draw; scaled so that rounding cannot pass the last.
+    drawn_B = (cumulative_BV <= (uniform_B * cumulative_BV[:, -1])[:, None]).sum(axis=1)
+    limited_B: Ids = np.minimum(drawn_B, logits_BV.shape[1] - 1)
+    return limited_B

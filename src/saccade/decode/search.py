@@ -1,15 +1,14 @@
-"""Which search, with which settings: one call for greedy, beam and sampling."""
+"""How a text is searched for, as recipes and requests say it, and one call for rows that are all known at once."""
 
 from collections.abc import Sequence
-from typing import TypedDict
 
 from pydantic import Field
 
 from saccade.config import Record
-from saccade.decode.beam import beam
-from saccade.decode.greedy import greedy
 from saccade.decode.hypothesis import Hypothesis
-from saccade.decode.sample import Draw, Drawing
+from saccade.decode.row import Beam, Greedy, RowRequest, Sample, Strategy
+from saccade.decode.sample import Drawing
+from saccade.decode.session import Session
 from saccade.runtime.contract import ArrayMemory, DecoderLike, S
 from saccade.tokens.marks import Marks
 
@@ -34,33 +33,24 @@ class SearchConfig(Record):
         """The longest text for a source of so many tokens: its own length decides, never its batch's."""
         return int(self.factor * source) + self.extra
 
-
-class _Shared(TypedDict):
-    """What every search is told."""
-
-    prefixes: Sequence[Sequence[int]]
-    limits: Sequence[int]
-    marks: Marks
-    alpha: float
+    def strategy(self, number: int) -> Strategy:
+        """How the text at this place of the whole input is found."""
+        if self.temperature is not None:
+            return Sample(Drawing(temperature=self.temperature, seed=self.seed), number, self.alpha)
+        return Greedy(self.alpha) if self.beam == 1 else Beam(self.beam, self.alpha)
 
 
 def search(
     decoder: DecoderLike[S],
-    memory: ArrayMemory | None,
-    config: SearchConfig,
+    requests: Sequence[RowRequest],
+    memory: ArrayMemory | None = None,
     *,
     marks: Marks,
-    prefixes: Sequence[Sequence[int]],
-    limits: Sequence[int],
-    numbers: list[int],
+    context: int | None = None,
 ) -> list[list[Hypothesis]]:
-    """The texts found for every row of the memory, best first; `numbers` are the rows' places in the whole input."""
-    shared: _Shared = {"prefixes": prefixes, "limits": limits, "marks": marks, "alpha": config.alpha}
-    if config.temperature is not None:
-        draw = Draw(Drawing(temperature=config.temperature, seed=config.seed), numbers, prefixes)
-        texts = greedy(decoder, memory, **shared, choose=draw)
-    elif config.beam == 1:
-        texts = greedy(decoder, memory, **shared)
-    else:
-        return beam(decoder, memory, **shared, width=config.beam)
-    return [[text] for text in texts]
+    """The texts found for every row, best first, all rows written side by side; each has its place in the memory."""
+    session = Session(decoder, marks, context=context)
+    texts = session.add_all(requests, memory)
+    while session:
+        session.step()
+    return [text.best for text in texts]

@@ -14,7 +14,7 @@ from saccade.errors import UserError
 from saccade.folder import ModelFolder
 from saccade.look.record import TextLooks
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
-from saccade.pipelines.pipeline import Pipeline, Report, Request, Values, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, request_of_each, unreported
 from saccade.runtime.contract import Floats, How
 from saccade.runtime.open import Choice
 from saccade.tokens.vocabulary import Vocabulary
@@ -82,11 +82,12 @@ class Classifier(Pipeline[Class]):
     def answer(
         self,
         texts: Sequence[str],
-        request: Request,
+        request: Requests,
         *,
         numbers: Sequence[int] | None = None,
         report: Report = unreported,
     ) -> list[Class | UserError]:
+        best = [one.best for one in request_of_each(request, len(texts))]
         sides = [text.split("\t") for text in texts]
         odd = {
             n: UserError(f"{len(side)} columns; a text, or two with a tab between")
@@ -100,7 +101,7 @@ class Classifier(Pipeline[Class]):
                 continue
             seconds = [sides[n][1] for n in chosen] if pairs else None
             outputs = self.outputs([sides[n][0] for n in chosen], seconds, report)
-            answers |= {n: self._class(texts[n], row, request.best) for n, row in zip(chosen, outputs, strict=True)}
+            answers |= {n: self._class(texts[n], row, best[n]) for n, row in zip(chosen, outputs, strict=True)}
         return [answers[n] for n in range(len(texts))]
 
     def outputs(self, texts: Sequence[str], seconds: Sequence[str] | None, report: Report = unreported) -> Floats:

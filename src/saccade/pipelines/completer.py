@@ -1,26 +1,28 @@
 """A loaded language model: a beginning in, how it goes on out, at once or as it is written."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from saccade.data.windows import window_starts
 from saccade.decode.choose import log_sum_exp
-from saccade.decode.continuous import write_on
-from saccade.decode.sample import Draw, Drawing
+from saccade.decode.row import RowRequest, Sample, Strategy, Text
+from saccade.decode.sample import Drawing
+from saccade.decode.search import SearchConfig
+from saccade.decode.session import Session
 from saccade.errors import UserError, WrongUse
 from saccade.folder import ModelFolder
 from saccade.look.record import END_LABEL, TextLooks
+from saccade.pipelines.completing import UNFINISHED, Completing
 from saccade.pipelines.opening import open_language
-from saccade.pipelines.pipeline import Pipeline, Report, Request, Values, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Request, Requests, Values, request_of_each, unreported
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice, LanguageRuntime
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
-
-UNFINISHED = "\ufffd"
-"""What the first bytes of a character look like while the others are not there yet."""
 
 
 @dataclass(frozen=True)
@@ -60,20 +62,6 @@ class Completion:
         }
 
 
-@dataclass
-class _Text:
-    """One text under way."""
-
-    number: int
-    continues: bool
-    """Whether it goes on from a prompt, or begins a text."""
-    ids: list[int] = field(default_factory=list)
-    logprob: float = 0.0
-    ended: str = ""
-    shown: int = 0
-    """Characters already given away."""
-
-
 class Completer(Pipeline[Completion]):
     """Completes: `completer("Once upon a time")`, or a list of beginnings."""
 
@@ -107,26 +95,43 @@ class Completer(Pipeline[Completion]):
     def answer(
         self,
         texts: Sequence[str],
-        request: Request,
+        request: Requests,
         *,
         numbers: Sequence[int] | None = None,
         report: Report = unreported,
     ) -> list[Completion | UserError]:
-        places = list(range(len(texts))) if numbers is None else list(numbers)
-        answers: list[Completion | UserError] = []
-        for first in range(0, len(texts), self.rows_at_once):
-            part = slice(first, first + self.rows_at_once)
-            answers += self._complete(texts[part], places[part], request)
-            report(len(answers), len(texts))
-        return answers
+        places = range(len(texts)) if numbers is None else numbers
+        requests = request_of_each(request, len(texts))
+        answers: dict[int, Completion | UserError] = {}
+        waiting: deque[tuple[int, list[int], RowRequest]] = deque()
+        for n, prompt in enumerate(texts):
+            try:
+                ids = self.begin(prompt)
+            except UserError as error:
+                answers[n] = error
+            else:
+                waiting.append((n, ids, self._row(ids, requests[n], places[n])))
+        session = self._session()
+        under_way: dict[Text, Completing] = {}
+        while session or waiting:
+            joining = [waiting.popleft() for _ in range(min(len(waiting), self._free(session)))]
+            added = session.add_all([row for _, _, row in joining])
+            for (n, ids, _), text in zip(joining, added, strict=True):
+                under_way[text] = Completing(n, texts[n], ids, requests[n], text, self.vocabulary)
+            over = [under_way.pop(one.text) for one in self._step(session, under_way) if one.ended]
+            answers |= {one.place: self._completion(one) for one in over}
+            if over:
+                report(len(answers), len(texts))
+        return [answers[n] for n in range(len(texts))]
 
     def stream(self, prompt: str, request: Request, number: int = 0) -> Iterator[str]:
         """The completion of one prompt, piece by piece as it is written."""
-        text = _Text(number, bool(prompt))
-        for written in self._write([self.begin(prompt)], [text], request):
-            if written:
-                yield from filter(None, [self._news(text, request)])
-        yield from filter(None, [self._news(text, request)])
+        ids, session = self.begin(prompt), self._session()
+        text = session.add(self._row(ids, request, number))
+        one = Completing(number, prompt, ids, request, text, self.vocabulary)
+        while session:
+            self._step(session, {text: one})
+            yield from filter(None, [one.news()])
 
     def begin(self, prompt: str) -> list[int]:
         """The ids of a prompt as the model reads it."""
@@ -150,73 +155,34 @@ class Completer(Pipeline[Completion]):
             )
         return None
 
-    def _complete(self, prompts: Sequence[str], places: list[int], request: Request) -> list[Completion | UserError]:
-        answers: list[Completion | UserError] = []
-        rows: dict[int, list[int]] = {}
-        for row, prompt in enumerate(prompts):
-            try:
-                rows[row] = self.begin(prompt)
-                answers.append(UserError("not answered"))
-            except UserError as error:
-                answers.append(error)
-        texts = [_Text(places[row], bool(prompts[row])) for row in rows]
-        if texts:
-            for _ in self._write(list(rows.values()), texts, request):
-                pass
-        for (row, ids), text in zip(rows.items(), texts, strict=True):
-            whole = _cut(self.vocabulary.decode(text.ids, continues=text.continues), request.stop)[0]
-            answers[row] = Completion(prompts[row], whole, text.logprob, text.ended, ids, text.ids, self)
-        return answers
+    def _session(self) -> Session[Any]:
+        return Session(self.model.decoder, self.vocabulary.marks, context=self.context)
 
-    def _write(self, rows: list[list[int]], texts: list[_Text], request: Request) -> Iterator[bool]:
-        """Write all texts to their ends, a token of each at a time."""
-        drawing = Drawing(
-            temperature=request.temperature,
-            top_k=request.top_k,
-            top_p=request.top_p,
-            repetition=1.0 if request.repetition is None else request.repetition,
-            seed=request.seed or 0,
-        )
+    def _row(self, ids: list[int], request: Request, number: int) -> RowRequest:
+        """What is asked of the decoder."""
         most = self.default_tokens if request.max_tokens is None else request.max_tokens
         if most < 1:
             raise WrongUse(f"at least 1 token must be written, not {most}")
         if "" in request.stop:
             raise WrongUse("a stop string must not be empty: it would end every text before it begins")
-        draw, marks = Draw(drawing, [text.number for text in texts], rows), self.vocabulary.marks
-        over: set[int] = set()
-        decoder = self.model.decoder
-        for written in write_on(decoder, rows, context=self.context, marks=marks, choose=draw, over=over):
-            for one in written:
-                text = texts[one.text]
-                text.logprob += one.logprob
-                if one.token == marks.end:
-                    text.ended = "end"
-                else:
-                    text.ids.append(one.token)
-                    text.ended = self._ended(text, request.stop, most)
-                if text.ended:
-                    over.add(one.text)
-            yield True
+        return RowRequest(ids, most, _strategy(request, number))
 
-    def _ended(self, text: _Text, stop: tuple[str, ...], most: int) -> str:
-        if stop:
-            # A stop string ends at the newest token: only the last tokens need to be read again.
-            reach = max(len(s.encode()) for s in stop) + 8
-            continues = text.continues or len(text.ids) > reach
-            if _cut(self.vocabulary.decode(text.ids[-reach:], continues=continues), stop)[1]:
-                return "stop"
-        return "length" if len(text.ids) >= most else ""
+    def _free(self, session: Session[Any]) -> int:
+        """How many texts may join: prompts are read several at once, when enough texts have left."""
+        free = self.rows_at_once - len(session)
+        return free if free >= self.rows_at_once // 4 else 0
 
-    def _news(self, text: _Text, request: Request) -> str:
-        """What can be shown and was not: half a character, or what may become a stop string, waits."""
-        whole, stopped = _cut(self.vocabulary.decode(text.ids, continues=text.continues), request.stop)
-        if not text.ended and not stopped:
-            whole = whole.rstrip(UNFINISHED)
-            held = max((_overlap(whole, stop) for stop in request.stop), default=0)
-            whole = whole[: len(whole) - held]
-        news = whole[text.shown :]
-        text.shown = max(text.shown, len(whole))
+    def _step(self, session: Session[Any], under_way: dict[Text, Completing]) -> list[Completing]:
+        """Those that have something new after a step; a stop string ends them here."""
+        news = [under_way[text] for text in session.step()]
+        for one in news:
+            if one.finds_stop():
+                session.drop(one.text)
         return news
+
+    def _completion(self, one: Completing) -> Completion:
+        whole = one.whole()
+        return Completion(one.prompt, whole, one.text.logprob, one.ended, one.ids, one.text.tokens, self)
 
     def surprises(self, text: str) -> tuple[list[str], list[float | None]]:
         """Every piece of a text and the natural log of its probability given what stands before it; None where nothing
@@ -270,12 +236,16 @@ class Completer(Pipeline[Completion]):
         )
 
 
-def _cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
-    """The text up to the first stop string in it, and whether there was one."""
-    places = [place for stop in stops if (place := text.find(stop)) >= 0]
-    return (text[: min(places)], True) if places else (text, False)
-
-
-def _overlap(text: str, stop: str) -> int:
-    """How many of the text's last characters may be the beginning of the stop string."""
-    return next((size for size in range(min(len(stop) - 1, len(text)), 0, -1) if text.endswith(stop[:size])), 0)
+def _strategy(request: Request, number: int) -> Strategy:
+    """How the text at this place of the whole input is written."""
+    drawing = Drawing(
+        temperature=request.temperature,
+        top_k=request.top_k,
+        top_p=request.top_p,
+        repetition=1.0 if request.repetition is None else request.repetition,
+        seed=request.seed or 0,
+    )
+    if drawing.temperature is not None or drawing.repetition != 1:
+        return Sample(drawing, number)
+    table = {"beam": request.beam or 1, "alpha": request.alpha or 0.0}
+    return SearchConfig.read(table, where="complete").strategy(number)

@@ -15,7 +15,7 @@ from saccade.folder import ModelFolder
 from saccade.look.record import TextLooks
 from saccade.pipelines.doubt import Guess, chances, doubts, mended_before
 from saccade.pipelines.edits import TextEdit, apply, edits
-from saccade.pipelines.pipeline import Report, Request, Values, unreported
+from saccade.pipelines.pipeline import Report, Request, Requests, Values, once_each, request_of_each, unreported
 from saccade.pipelines.translator import Translation, Translator
 
 MOST_PRICE = 100.0
@@ -97,23 +97,30 @@ class Corrector(Translator):
     def answer(  # type: ignore[override]
         self,
         texts: Sequence[str],
-        request: Request,
+        request: Requests,
         *,
         numbers: Sequence[int] | None = None,
         report: Report = unreported,
     ) -> list[Correction | UserError]:
         stretches = [list(_stretches(text)) for text in texts]
-        # The search does not know the lexicon: its second choice may be a word where its first one is none.
-        also = 0 if self.lexicon is None else max(request.beam or self.config.beam, 2 * request.best - 1)
+        requests = request_of_each(request, len(texts))
         asked = [text[a:b] for text, parts in zip(texts, stretches, strict=True) for a, b in parts]
         places = range(len(texts)) if numbers is None else numbers
         owners = [place for place, parts in zip(places, stretches, strict=True) for _ in parts]
-        answers = super().answer(asked, replace(request, best=max(request.best, also)), numbers=owners, report=report)
+        wider = zip(once_each(self._wider, requests), stretches, strict=True)
+        each = [one for one, parts in wider for _ in parts]
+        answers = super().answer(asked, each, numbers=owners, report=report)
         written = iter(zip(answers, self._changes(asked, answers), strict=True))
         return [
-            self._correction(text, parts, [next(written) for _ in parts], request.best)
-            for text, parts in zip(texts, stretches, strict=True)
+            self._correction(text, parts, [next(written) for _ in parts], one.best)
+            for text, parts, one in zip(texts, stretches, requests, strict=True)
         ]
+
+    def _wider(self, request: Request) -> Request:
+        """The search does not know the lexicon: its second choice may be a word where its first one is none."""
+        if self.lexicon is None:
+            return request
+        return replace(request, best=max(request.best, request.beam or self.config.beam, 2 * request.best - 1))
 
     def look(self, translation: Translation) -> TextLooks:
         """Letters, and what was written while looking at them: each stands for itself."""

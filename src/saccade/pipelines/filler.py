@@ -14,7 +14,7 @@ from saccade.errors import UserError
 from saccade.folder import ModelFolder
 from saccade.look.record import TextLooks
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
-from saccade.pipelines.pipeline import Pipeline, Report, Request, Values, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, request_of_each, unreported
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
 from saccade.tokens.vocabulary import Vocabulary
@@ -100,19 +100,21 @@ class Filler(Pipeline[Filling]):
     def answer(
         self,
         texts: Sequence[str],
-        request: Request,
+        request: Requests,
         *,
         numbers: Sequence[int] | None = None,
         report: Report = unreported,
     ) -> list[Filling | UserError]:
+        best = [one.best for one in request_of_each(request, len(texts))]
         read = [self._read(text) for text in texts]
         gapped = {i: one for i, one in enumerate(read) if isinstance(one, _Gapped)}
         answers: dict[int, Filling | UserError] = {i: one for i, one in enumerate(read) if isinstance(one, UserError)}
         order = sorted(gapped, key=lambda i: len(gapped[i].ids))
         for first in range(0, len(order), BATCH):
             part = order[first : first + BATCH]
-            for i, likely in zip(part, self._likely([gapped[i] for i in part], request.best), strict=True):
-                answers[i] = self._filling(texts[i], gapped[i], likely, request.best)
+            found = self._likely([gapped[i] for i in part], max(best[i] for i in part))
+            for i, likely in zip(part, found, strict=True):
+                answers[i] = self._filling(texts[i], gapped[i], likely, best[i])
             report(first + len(part), len(order))
         return [answers[i] for i in range(len(texts))]
 
@@ -157,7 +159,7 @@ class Filler(Pipeline[Filling]):
         """The likeliest fillings of all gaps together, found one gap after the other."""
         chosen: list[tuple[float, list[int]]] = [(1.0, [])]
         for gap in likely:
-            longer = [(score * chance, [*ids, piece]) for score, ids in chosen for chance, piece in gap]
+            longer = [(score * chance, [*ids, piece]) for score, ids in chosen for chance, piece in gap[:best]]
             chosen = heapq.nlargest(best, longer, key=lambda one: one[0])
         first, *others = (self._one(source, row, score, pieces) for score, pieces in chosen)
         first.others.extend(others)

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, overload
 
-from saccade.errors import UserError
+from saccade.errors import UserError, WrongUse
 from saccade.look.record import TextLooks
 from saccade.runtime.open import Choice
 
 One = TypeVar("One", bound="Answer")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Request:
     """The longest answer, where the input does not decide it."""
 
 
+Requests = Request | Sequence[Request]
+"""One for all texts, or one for each."""
 Values = dict[str, object]
 """Plain values by name, as JSON has them."""
 Report = Callable[[int, int], None]
@@ -41,6 +44,24 @@ Report = Callable[[int, int], None]
 
 def unreported(done: int, total: int) -> None:
     """The report nobody reads."""
+
+
+def request_of_each(requests: Requests, count: int) -> Sequence[Request]:
+    """One request for every text."""
+    if isinstance(requests, Request):
+        return [requests] * count
+    if len(requests) != count:
+        raise WrongUse(f"{len(requests)} requests for {count} texts; give one for each, or one for all")
+    return requests
+
+
+def once_each(make: Callable[[Request], Made], requests: Sequence[Request]) -> list[Made]:
+    """What is made of every text's request: once, where texts share one."""
+    made: dict[int, Made] = {}
+    for request in requests:
+        if id(request) not in made:
+            made[id(request)] = make(request)
+    return [made[id(request)] for request in requests]
 
 
 class Answer(Protocol):
@@ -96,9 +117,10 @@ class Pipeline(ABC, Generic[One]):
     def answer(
         self,
         texts: Sequence[str],
-        request: Request,
+        request: Requests,
         *,
         numbers: Sequence[int] | None = None,
         report: Report = unreported,
     ) -> list[One | UserError]:
-        """An answer, or why there is none, for every text; `numbers` are the texts' places in a longer input."""
+        """An answer, or why there is none, for every text; a request for all of them, or one for each. `numbers` are
+        the texts' places in a longer input."""

@@ -1,7 +1,7 @@
 """A language model programmed by a prompt: a template and examples make a page, what follows it is the answer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from saccade.data.text import Pair
 from saccade.errors import UserError
@@ -11,7 +11,7 @@ from saccade.pipelines.pipeline import Report, Request, Values, unreported
 from saccade.pipelines.template import PromptTemplate, draw_examples, fitted
 
 ROOM = 16
-"""The longest answer is a multiple of so many tokens, so that queries of about one length are answered together."""
+"""The longest answer is a multiple of so many tokens."""
 
 
 @dataclass(frozen=True)
@@ -98,24 +98,14 @@ class Program:
         self, pages: Sequence[Page], *, numbers: Sequence[int] | None = None, report: Report = unreported
     ) -> list[Answered | UserError]:
         """An answer for every page; `numbers` are the queries' places in a longer input."""
-        places = list(range(len(pages))) if numbers is None else list(numbers)
-        found: dict[int, Answered | UserError] = {}
-        # Pages with the same room are answered together: how far an answer goes depends on its own page alone.
-        for room in sorted({page.room for page in pages}):
-            rows = [row for row, page in enumerate(pages) if page.room == room]
-            request = Request(temperature=self.temperature, seed=self.seed, stop=(self.template.ends,), max_tokens=room)
-            answers = self.completer.answer(
-                [pages[row].prompt for row in rows],
-                request,
-                numbers=[places[row] for row in rows],
-                report=_part_of(report, len(found), len(pages)),
-            )
-            for row, answer in zip(rows, answers, strict=True):
-                if isinstance(answer, UserError):
-                    found[row] = answer
-                else:
-                    found[row] = Answered(pages[row], answer.text.strip(), answer)
-        return [found[row] for row in range(len(pages))]
+        shared = Request(temperature=self.temperature, seed=self.seed, stop=(self.template.ends,))
+        # How far an answer goes depends on its own page alone.
+        requests = [replace(shared, max_tokens=page.room) for page in pages]
+        answers = self.completer.answer([page.prompt for page in pages], requests, numbers=numbers, report=report)
+        return [
+            answer if isinstance(answer, UserError) else Answered(page, answer.text.strip(), answer)
+            for page, answer in zip(pages, answers, strict=True)
+        ]
 
     def test(
         self,

@@ -8,7 +8,7 @@ from saccade.data.noise import WORD
 from saccade.data.phonemes import as_ipa, as_phonemes, spelling
 from saccade.errors import UserError
 from saccade.look.record import END_LABEL, TextLooks
-from saccade.pipelines.pipeline import Report, Request, Values, unreported
+from saccade.pipelines.pipeline import Report, Requests, Values, request_of_each, unreported
 from saccade.pipelines.translator import Translation, Translator
 
 BETWEEN = " / "
@@ -58,7 +58,7 @@ class Pronouncer(Translator):
     def answer(  # type: ignore[override]
         self,
         texts: Sequence[str],
-        request: Request,
+        request: Requests,
         *,
         numbers: Sequence[int] | None = None,
         report: Report = unreported,
@@ -67,7 +67,9 @@ class Pronouncer(Translator):
         places = range(len(texts)) if numbers is None else numbers
         owners = [place for place, some in zip(places, words, strict=True) for _ in some]
         asked = [spelling(word) for some in words for word in some]
-        said = iter(super().answer(asked, request, numbers=owners, report=report))
+        requests = zip(request_of_each(request, len(texts)), words, strict=True)
+        each = [one for one, some in requests for _ in some]
+        said = iter(super().answer(asked, each, numbers=owners, report=report))
         return [_joined(text, [next(said) for _ in some]) for text, some in zip(texts, words, strict=True)]
 
 

@@ -16,7 +16,7 @@ from saccade.errors import UserError
 from saccade.folder import ModelFolder
 from saccade.look.record import TextLooks
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
-from saccade.pipelines.pipeline import Pipeline, Report, Request, Values, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, unreported
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
 from saccade.tokens.vocabulary import Vocabulary
@@ -87,7 +87,7 @@ class Tagger(Pipeline[Tagged]):
     def answer(
         self,
         texts: Sequence[str],
-        request: Request,
+        request: Requests,
         *,
         numbers: Sequence[int] | None = None,
         report: Report = unreported,

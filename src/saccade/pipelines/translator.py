@@ -10,12 +10,22 @@ import numpy as np
 from saccade.data.ragged import in_order, pad_sources
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.parallel import side_by_side
+from saccade.decode.row import RowRequest
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
 from saccade.look.record import END_LABEL, TextLooks
 from saccade.pipelines.opening import SequenceModel, open_sequence
-from saccade.pipelines.pipeline import Pipeline, Report, Request, Values, unreported
+from saccade.pipelines.pipeline import (
+    Pipeline,
+    Report,
+    Request,
+    Requests,
+    Values,
+    once_each,
+    request_of_each,
+    unreported,
+)
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
@@ -52,6 +62,15 @@ class Translation:
         if self.others:
             record["best"] = [{"text": other.text, "score": round(other.score, 5)} for other in self.best]
         return record
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A request as the search wants it."""
+
+    config: SearchConfig
+    prefix: list[int]
+    best: int
 
 
 class Translator(Pipeline[Translation]):
@@ -97,34 +116,32 @@ class Translator(Pipeline[Translation]):
     def answer(
         self,
         texts: Sequence[str],
-        request: Request,
+        request: Requests,
         *,
         numbers: Sequence[int] | None = None,
         report: Report = unreported,
     ) -> list[Translation | UserError]:
         places = range(len(texts)) if numbers is None else numbers
-        asked = {name: getattr(request, name) for name in ("beam", "alpha", "temperature", "seed")}
-        known = {name: value for name, value in asked.items() if value is not None}
-        config = SearchConfig.read(self.config.table() | known, where="translate")
-        if request.best > config.beam and config.temperature is None:
-            config = config.model_copy(update={"beam": request.best})
+        asked = once_each(self._asked, request_of_each(request, len(texts)))
         sources = self.vocabulary.read(texts)
         answers: list[Translation | UserError] = [
             UserError(f"{len(source)} tokens; at most {self.longest_source} can be read in one text")
             for source in sources
         ]
         readable = [i for i, source in enumerate(sources) if len(source) <= self.longest_source]
-        lengths = np.array([len(sources[i]) + 1 for i in readable], dtype=np.int64)
+        # Tokens of all of a text's beams.
+        sizes = np.array([(len(sources[i]) + 1) * asked[i].config.beam for i in readable], dtype=np.int64)
         done = 0
 
         def find(part: np.ndarray) -> tuple[list[int], list[list[Hypothesis]]]:
             chosen = [readable[i] for i in part]
-            taken = [sources[i] for i in chosen]
-            return chosen, self._search(taken, config, prefix=request.prefix, places=[places[i] for i in chosen])
+            rows = [self._row(len(sources[i]), asked[i], places[i]) for i in chosen]
+            memory = self.model.read(*pad_sources([sources[i] for i in chosen], self.vocabulary.marks))
+            return chosen, search(self.model.decoder, rows, memory, marks=self.vocabulary.marks)
 
-        for chosen, found in side_by_side(find, list(in_order(lengths, self.batch_tokens // config.beam))):
+        for chosen, found in side_by_side(find, list(in_order(sizes, self.batch_tokens))):
             for i, hypotheses in zip(chosen, found, strict=True):
-                best = [self._translation(texts[i], sources[i], one) for one in hypotheses[: request.best]]
+                best = [self._translation(texts[i], sources[i], one) for one in hypotheses[: asked[i].best]]
                 best[0].others.extend(best[1:])
                 answers[i] = best[0]
             done += len(chosen)
@@ -135,20 +152,21 @@ class Translator(Pipeline[Translation]):
         written = self.vocabulary.decode(found.tokens)
         return Translation(text, written, found.score, found.logprob, source, found.tokens, self)
 
-    def _search(
-        self, sources: list[list[int]], config: SearchConfig, *, prefix: str, places: list[int]
-    ) -> list[list[Hypothesis]]:
+    def _asked(self, request: Request) -> "_Asked":
+        """A request with the model's own settings where it says nothing."""
+        named = {name: getattr(request, name) for name in ("beam", "alpha", "temperature", "seed")}
+        known = {name: value for name, value in named.items() if value is not None}
+        config = SearchConfig.read(self.config.table() | known, where="translate")
+        if request.best > config.beam and config.temperature is None:
+            config = config.model_copy(update={"beam": request.best})
         # A prefix that ends in a space would force the next word to begin inside a token.
-        forced = self.vocabulary.encode([prefix.rstrip()])[0] if prefix.strip() else []
-        return search(
-            self.model.decoder,
-            self.model.read(*pad_sources(sources, self.vocabulary.marks)),
-            config,
-            marks=self.vocabulary.marks,
-            prefixes=[forced] * len(sources),
-            limits=[config.limit(len(source)) for source in sources],
-            numbers=places,
-        )
+        prefix = request.prefix.rstrip()
+        return _Asked(config, self.vocabulary.encode([prefix])[0] if prefix else [], request.best)
+
+    def _row(self, source: int, asked: "_Asked", place: int) -> RowRequest:
+        """What is asked of the decoder for a source of so many tokens."""
+        strategy, limit = asked.config.strategy(place), asked.config.limit(source)
+        return RowRequest([self.vocabulary.marks.start], limit, strategy, asked.prefix)
 
     def look(self, translation: Translation) -> TextLooks:
         """Every look of a translation, heard in one teacher-forced pass over it."""
