@@ -326,7 +326,6 @@ def test_ten_thousand_rows_need_the_room_of_sixteen() -> None:
     assert session.state is None, "and none when all have left"
 
 
-@pytest.mark.skip(reason="the kernels' pool does not use freed places again yet; to be enabled where it does")
 def test_the_pool_stays_bounded_over_ten_thousand_rows() -> None:
     most = 0
     for session in through_one_session("kernels"):
