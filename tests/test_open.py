@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from conftest import MARKS, random_sequences
 from saccade import native
 from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, NoPositionsConfig, RotaryConfig, SinusoidalConfig
+from saccade.arch.weights import parameters
 from saccade.data.ragged import pad_sources
 from saccade.decode.hypothesis import write_each
 from saccade.errors import UserError
@@ -22,6 +24,8 @@ from saccade.pipelines.load import ZOO
 from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.translator import Translator
 from saccade.runtime.contract import Array
+from saccade.runtime.open import SequenceRuntime
+from saccade.tensors import StoredTensor, StoredTensors
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 from saccade.weights import open_sequence as open_with_pytorch
 from saccade.weights import write_folder
@@ -115,15 +119,18 @@ def test_nothing_that_is_not_as_the_config_says_is_run(tmp_path: Path) -> None:
         model["encoder"] = {k: v for k, v in model["encoder"].items() if k != key}
         model["encoder"] |= {} if before is None else {key: before}
     open_sequence(folder, VOCABULARY, None)
-    for name, weight in folder.weights.items():
-        folder.weights[name] = weight[:-1]
+    tensors = folder.weights.stored
+    for name, tensor in list(tensors.items()):
+        tensors[name] = StoredTensor(tensor[:-1])
         refuses(name)
-        folder.weights[name] = weight
+        tensors[name] = tensor
 
 
 def test_weights_that_are_no_numbers_are_said(tmp_path: Path) -> None:
     folder = stored(tmp_path)
-    next(iter(folder.weights.values())).flat[0] = np.nan
+    name, weight = next(iter(folder.weights.items()))
+    weight.flat[0] = np.nan
+    folder.weights.stored[name] = StoredTensor(weight)
     with pytest.raises(UserError, match="NaN"):
         Translator.open(folder)
 
@@ -217,3 +224,26 @@ def test_answering_does_not_wait_for_pytorch() -> None:
     script += "finally:\n    print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=300)
     assert done.stdout.splitlines()[-1] == "False", done.stdout + done.stderr
+
+
+def test_a_model_is_not_held_twice() -> None:
+    """What the kernels packed is not kept in float32 beside it."""
+    if native.kernels() is None:
+        pytest.skip(f"no C kernels: {native.why_not()}")
+    stack = StackConfig(layers=2, width=128, heads=2, feedforward=512)
+    config = EncoderDecoderConfig(encoder=stack, decoder=stack)
+    described, random = config.weights(2000), np.random.default_rng(0)
+    tensors = {
+        name: StoredTensor(random.integers(-127, 128, weight.shape, dtype=np.int8), np.ones((weight.shape[0], 1)))
+        if len(weight.shape) == 2
+        else StoredTensor(np.ones(weight.shape, dtype=np.float32))
+        for name, weight in described.items()
+    }
+    tracemalloc.start()
+    try:
+        runtime = SequenceRuntime(config, StoredTensors(tensors), "int16")
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert runtime.choice.engine == "kernels"
+    assert held < 1.3 * 2 * parameters(described)  # two bytes each

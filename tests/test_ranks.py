@@ -13,7 +13,7 @@ PACKAGE = Path(saccade.__file__).parent
 RANKS = {
     **dict.fromkeys(["errors"], -1),
     **dict.fromkeys(["config", "native"], 0),
-    **dict.fromkeys(["arch", "tokens", "sources"], 1),
+    **dict.fromkeys(["arch", "tokens", "sources", "tensors"], 1),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
     **dict.fromkeys(["runtime"], 2.5),
     **dict.fromkeys(["models", "data", "decode", "plan"], 3),
@@ -32,6 +32,7 @@ ANSWERING = {
     "arch",
     "tokens",
     "sources",
+    "tensors",
     "folder",
     "presets",
     "runtime",

@@ -14,12 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
-from safetensors import SafetensorError, deserialize
+from safetensors import SafetensorError
 
 from saccade.arch.weights import Weights, difference, stored
 from saccade.config import Table
 from saccade.errors import UserError
+from saccade.tensors import StoredTensors, read_tensors
 from saccade.tokens.marks import Marks
 
 FORMAT = 2
@@ -38,7 +38,7 @@ class ModelFolder:
     config: Table
     """Everything config.json says but its own bookkeeping: task, model, search, …"""
     tokenizer: str
-    weights: dict[str, np.ndarray]
+    weights: StoredTensors
     words: list[str] | None = None
     """The words a model keeps to when it writes, if it has such a list."""
 
@@ -54,14 +54,15 @@ class ModelFolder:
             raise UserError(f"{self.path / 'config.json'}: {key} is not a table")
         return found
 
-    def tensors(self, described: Weights) -> dict[str, np.ndarray]:
+    def tensors(self, described: Weights) -> StoredTensors:
         """The weights of a model that `arch/` describes, names and shapes checked; tied ones under all their names."""
-        found = {name: weight.shape for name, weight in self.weights.items()}
+        tensors = self.weights.stored
+        found = {name: tensor.shape for name, tensor in tensors.items()}
         if wrong := difference(stored(described), found):
             raise UserError(f"{self.path}: weights and config.json disagree: {wrong}")
-        if not all(bool(np.isfinite(weight).all()) for weight in self.weights.values()):
+        if not all(tensor.is_finite() for tensor in tensors.values()):
             raise UserError(f"{self.path}: the weights hold NaN or infinite numbers")
-        return {name: self.weights[weight.same_as or name] for name, weight in described.items()}
+        return StoredTensors({name: tensors[weight.same_as or name] for name, weight in described.items()})
 
 
 def write_card(path: Path, text: str) -> None:
@@ -114,7 +115,7 @@ def digest_of(config: Table) -> str:
 
 
 def read_folder(path: Path) -> ModelFolder:
-    """Everything in the folder, its digests checked and its weights widened to float32."""
+    """Everything in the folder, its digests checked."""
     config = read_config(path)
     digests = config["sha256"]
     contents = {}
@@ -126,7 +127,7 @@ def read_folder(path: Path) -> ModelFolder:
         contents[name] = content
     try:
         tokenizer = contents["tokenizer.json"].decode("utf-8")
-        weights = _widen(contents["model.safetensors"])
+        weights = read_tensors(contents["model.safetensors"])
     # A hostile header can ask for shapes and types that there are not, each in its own kind of error.
     except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise UserError(f"{path}: cannot be read: {str(error)[:200]}") from None
@@ -144,35 +145,6 @@ def _list(file: Path, content: bytes) -> list[str]:
         return text.decode("utf-8").splitlines()
     except (lzma.LZMAError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
-
-
-_DTYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "BF16": "<u2", "I8": "i1"}
-
-
-def _widen(content: bytes) -> dict[str, np.ndarray]:
-    """The tensors of a safetensors file as float32; int8 is a storage format, with a scale for each row."""
-    stored = {name: _array(name, tensor) for name, tensor in deserialize(content)}  # type: ignore[no-untyped-call]
-    weights = {}
-    for name, array in stored.items():
-        scaled = stored.get(name.removesuffix(".scale"))
-        if name.endswith(".scale") and scaled is not None and scaled.dtype == np.int8:
-            continue
-        weights[name] = array.astype(np.float32)
-        if array.dtype == np.int8:
-            scale = stored.get(f"{name}.scale")
-            if scale is None or array.ndim != 2 or scale.shape != (array.shape[0], 1):
-                raise ValueError(f"{name} is stored as int8 without one scale per row")
-            weights[name] *= scale.astype(np.float32)
-    return weights
-
-
-def _array(name: str, tensor: Table) -> np.ndarray:
-    kind = tensor["dtype"]
-    if kind not in _DTYPES:
-        raise ValueError(f"{name} is stored as {kind}")
-    array = np.frombuffer(tensor["data"], _DTYPES[kind]).reshape(tensor["shape"])
-    # A bfloat16 is the upper half of a float32.
-    return (array.astype(np.uint32) << 16).view(np.float32) if kind == "BF16" else array
 
 
 def _content(file: Path, limit: int | None) -> bytes:

@@ -7,14 +7,17 @@ import numpy as np
 from saccade.arch.positions import RotaryConfig
 from saccade.runtime.contract import Booleans, Floats, Ids
 from saccade.runtime.watch import Kind, Look, allowed_by, watcher
+from saccade.tensors import StoredTensors
 
 Weights = Mapping[str, Floats]
 LOWEST = np.finfo(np.float32).min
 """Score of a hidden key. A finite number keeps a row in which all keys are hidden free of NaN."""
 
 
-def part_of(weights: Weights, prefix: str) -> dict[str, Floats]:
+def part_of(weights: Weights, prefix: str) -> Weights:
     """The tensors below a name, by the rest of their names."""
+    if isinstance(weights, StoredTensors):
+        return weights.below(prefix)
     return {
         name.removeprefix(f"{prefix}."): weight for name, weight in weights.items() if name.startswith(f"{prefix}.")
     }

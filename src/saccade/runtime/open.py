@@ -108,7 +108,8 @@ class SequenceRuntime:
 
     @cached_property
     def _plain(self) -> tuple[EncoderLike, AnyDecoder]:
-        return plain_encoder(self.config.encoder, self.parts[0]), plain_decoder(self.config.decoder, self.parts[1])
+        reader, writer = (dict(part) for part in self.parts)  # widened once, for every call reads them
+        return plain_encoder(self.config.encoder, reader), plain_decoder(self.config.decoder, writer)
 
     @cached_property
     def _fast(self) -> tuple[EncoderLike, AnyDecoder]:
@@ -145,7 +146,7 @@ class LanguageRuntime:
 
     @cached_property
     def plain(self) -> PlainDecoder:
-        return PlainDecoder(self.config, self.weights)
+        return PlainDecoder(self.config, dict(self.weights))
 
     @cached_property
     def _fast(self) -> AnyDecoder:
@@ -175,7 +176,7 @@ class EncoderRuntime:
 
     @cached_property
     def plain(self) -> PlainEncoder:
-        return PlainEncoder(_not_xlnet(self.config.encoder), part_of(self.weights, "encoder"))
+        return PlainEncoder(_not_xlnet(self.config.encoder), dict(part_of(self.weights, "encoder")))
 
     @cached_property
     def _fast(self) -> PlainEncoder | KernelEncoder:
@@ -183,6 +184,10 @@ class EncoderRuntime:
             return self.plain
         encoder = _not_xlnet(self.config.encoder)
         return KernelEncoder(encoder, part_of(self.weights, "encoder"), BITS[self.choice.how])
+
+    @cached_property
+    def _head(self) -> Weights:
+        return {name: self.weights[name] for name in self.weights if not name.startswith("encoder.")}
 
     def outputs(
         self,
@@ -194,7 +199,7 @@ class EncoderRuntime:
         """What the head says: of the chosen positions, row after row [N, V], or of whole rows [B, classes]."""
         encoder = self.plain if watcher() else self._fast
         states_BTD = encoder(tokens_BT, mask_BT, segments_BT).states_MSD
-        return head_outputs(self.config, self.weights, states_BTD, chosen_BT)
+        return head_outputs(self.config, self._head, states_BTD, chosen_BT)
 
     def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> Looks:
         """Every attention weight of one pass over a text."""

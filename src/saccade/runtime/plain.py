@@ -29,6 +29,7 @@ from saccade.runtime.layers import (
 )
 from saccade.runtime.plain_state import KeysValues, PlainState
 from saccade.runtime.watch import Kind
+from saccade.tensors import row_table
 
 
 @dataclass(frozen=True)
@@ -135,12 +136,13 @@ class PlainEmbedding:
     """Token vectors with positions added or put beside them; BERT's also with segments, and normalised."""
 
     def __init__(self, config: StackConfig | GptConfig | BertConfig, weights: Weights) -> None:
-        self.config, self.weights = config, weights
-        self.tokens = weights["embed.tokens.weight"]
+        self.config, self.tokens = config, row_table(weights, "embed.tokens.weight")
+        small = ("embed.segments.", "embed.norm.", "embed.positions.")
+        self.weights = {name: weights[name] for name in weights if name.startswith(small)}
         # Vaswani et al. 2017, 3.4; GPT and BERT do not scale.
         self.scale = np.float32(self.tokens.shape[1] ** 0.5 if isinstance(config, StackConfig) else 1)
         self.beside = isinstance(config, StackConfig) and config.concatenates
-        self.table = weights.get("embed.positions.vectors.weight", np.zeros((0, 0), dtype=np.float32))
+        self.table = self.weights.get("embed.positions.vectors.weight", np.zeros((0, 0), dtype=np.float32))
 
     def __call__(self, tokens_BT: Ids, positions_BT: Ids, segments_BT: Ids | None = None) -> Floats:
         x: Floats = self.tokens[tokens_BT] * self.scale

@@ -76,7 +76,7 @@ class Beginning:
 
     config: BertConfig | XlnetConfig
     vocabulary: Vocabulary
-    weights: dict[str, np.ndarray]
+    weights: Mapping[str, np.ndarray]
     """By name; none from scratch."""
 
     def fill(self, model: nn.Module) -> None:
