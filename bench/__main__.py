@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.characters import compare_characters
 from bench.classes import compare_classes
 from bench.file import compare_file
+from bench.gpt import compare_gpt
 from bench.memory import compare_memory
 from bench.process import EngineError
 from bench.pronunciation import compare_pronunciation
@@ -26,6 +27,7 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "recurrent": compare_recurrent,
     "characters": compare_characters,
     "translation": compare_translation,
+    "gpt": compare_gpt,
     "file": compare_file,
     "startup": compare_startup,
     "memory": compare_memory,

@@ -8,8 +8,11 @@ from bench.console import say
 from bench.machine import Machine
 from bench.process import measure_apart
 from bench.report import spread
-from bench.roofline import FLOAT32, INT8, Numbers
+from bench.roofline import FLOAT32, INT8, INT8_WIDENED, INT16, Numbers
 from bench.settings import Settings
+from saccade import native
+from saccade.runtime.contract import How
+from saccade.runtime.open import Part, choose
 
 OWN = "saccade"
 """The program that ratios are counted from."""
@@ -32,6 +35,27 @@ Measured = dict[tuple[str, str, Contestant], list[float]]
 """By size, kind of work and contestant, one figure a round: less is better."""
 Best = dict[str, tuple[Contestant, list[float]]]
 """Of every program its best setting, and what it took."""
+
+
+def own_settings(
+    module: str, config: Part, hows: Sequence[How | None], arguments: Sequence[str], threads: int
+) -> Iterator[Contestant]:
+    """Saccade in each of these ways, the first being its default; several may come to the same, which is left out."""
+    seen: set[tuple[str, How]] = set()
+    for how in hows:
+        choice = choose((config,), how)
+        if (choice.engine, choice.how) in seen:
+            continue
+        program = f"{OWN} {choice.how}" if seen else OWN
+        seen.add((choice.engine, choice.how))
+        asked = (*arguments, "--how", how or "default")
+        yield Contestant(program, f"{choice.engine}, {choice.how}", module, asked, threads, own_numbers(choice.how))
+
+
+def own_numbers(how: How) -> Numbers:
+    library = native.kernels()
+    widened = library is None or not library.multiplies_bytes()
+    return {"exact": FLOAT32, "int16": INT16, "int8": INT8_WIDENED if widened else INT8}[how]
 
 
 def peer_settings(program: str, module: str, arguments: Sequence[str], threads: int) -> Iterator[Contestant]:

@@ -44,4 +44,4 @@ def least_milliseconds(work: Work, numbers: Numbers, machine: Machine) -> float 
     if not peak or not limits["gigabytes"]:
         return None
     reading = (work.weights * numbers.weight_bytes + work.other_bytes) / limits["gigabytes"]
-    return max(reading, work.multiply_adds / peak) / 1e6
+    return float(max(reading, work.multiply_adds / peak) / 1e6)
