@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.bert import compare_bert
 from bench.characters import compare_characters
 from bench.classes import compare_classes
 from bench.file import compare_file
@@ -28,6 +29,7 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "characters": compare_characters,
     "translation": compare_translation,
     "gpt": compare_gpt,
+    "bert": compare_bert,
     "file": compare_file,
     "startup": compare_startup,
     "memory": compare_memory,
