@@ -5,9 +5,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from bench.bert import compare_bert
 from bench.characters import compare_characters
 from bench.classes import compare_classes
 from bench.file import compare_file
+from bench.gpt import compare_gpt
 from bench.memory import compare_memory
 from bench.process import EngineError
 from bench.pronunciation import compare_pronunciation
@@ -26,6 +28,8 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "recurrent": compare_recurrent,
     "characters": compare_characters,
     "translation": compare_translation,
+    "gpt": compare_gpt,
+    "bert": compare_bert,
     "file": compare_file,
     "startup": compare_startup,
     "memory": compare_memory,

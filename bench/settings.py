@@ -11,7 +11,7 @@ class Settings:
         "repeats": "rounds; in each, every engine is measured once, in turn (5; startup 7; characters 3)",
         "warmup": "training: steps before the clock starts",
         "steps": "training: steps on the clock",
-        "calls": "translation: calls on the clock in each round, at least",
+        "calls": "translation, gpt, bert: calls on the clock in each round, at least",
         "sentences": "file: sentences in it",
         "tokens": "memory: tokens that attend to each other",
         "every": "time-to-bleu: steps of 2,048 tokens between two looks at BLEU",

@@ -2,39 +2,32 @@
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 from bench.console import installed, say
+from bench.contest import (
+    CTRANSLATE2,
+    HUGGING_FACE,
+    OWN,
+    Best,
+    Contestant,
+    Measured,
+    best_settings,
+    cells,
+    measure,
+    peer_settings,
+    thread_counts,
+)
 from bench.machine import Machine
 from bench.process import measure_apart
-from bench.report import Report, Values, spread
+from bench.report import Report, Values
 from bench.settings import Settings
-from bench.translators.contract import CELLS, SIZES, SOURCE, TARGET, Cell
+from bench.translators.contract import CELLS, SIZES, SOURCE, TARGET
 
-OWN, OWN_INT8, CTRANSLATE2, HUGGING_FACE = "saccade", "saccade int8", "CTranslate2", "Hugging Face"
+OWN_INT8 = "saccade int8"
 NEEDS = {CTRANSLATE2: "ctranslate2", HUGGING_FACE: "transformers"}
 DEFAULT = "int16"
 """How Saccade packs weights unless it is told otherwise: what the ratios are counted from."""
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A program with settings; of the settings of one program the fastest counts, in each cell anew."""
-
-    program: str
-    setting: str
-    module: str
-    arguments: tuple[str, ...]
-    threads: int
-
-
-Key = tuple[str, str, Contestant]
-"""Size, cell, contestant."""
-Best = dict[str, tuple[str, list[float]]]
-"""Of every program its fastest setting in a cell, and what it took, in milliseconds."""
 
 
 def compare_translation(settings: Settings) -> Report:
@@ -42,22 +35,20 @@ def compare_translation(settings: Settings) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         contestants = {size: list(_contestants(settings, peers, Path(folder) / size)) for size in SIZES}
         proofs = [_same_weights(settings, size, Path(folder) / size) for size in SIZES if CTRANSLATE2 in peers]
-        machine, milliseconds = measure(settings, contestants)
-    return describe(settings, machine, milliseconds, proofs)
+        machine, measured = measure(settings, contestants)
+    return describe(settings, machine, measured, proofs)
 
 
 def _contestants(settings: Settings, peers: set[str], folder: Path) -> Iterator[Contestant]:
-    yield Contestant(OWN, DEFAULT, "saccade", ("--how", DEFAULT), settings.threads)
-    yield Contestant(OWN_INT8, "int8", "saccade", ("--how", "int8"), settings.threads)
-    counts = sorted({1, settings.threads})
+    own = "bench.translators.saccade"
+    yield Contestant(OWN, DEFAULT, own, ("--how", DEFAULT), settings.threads)
+    yield Contestant(OWN_INT8, "int8", own, ("--how", "int8"), settings.threads)
     if CTRANSLATE2 in peers:
-        for compute in ("float32", "int8"):
-            for threads in counts:
-                asked = ("--folder", str(folder), "--compute", compute)
-                yield Contestant(CTRANSLATE2, f"{compute}, threads: {threads}", "ctranslate2", asked, threads)
+        asked = ("--folder", str(folder))
+        yield from peer_settings(CTRANSLATE2, "bench.translators.ctranslate2", asked, settings.threads)
     if HUGGING_FACE in peers:
-        for threads in counts:
-            yield Contestant(HUGGING_FACE, f"threads: {threads}", "generate", (), threads)
+        for threads in thread_counts(settings.threads):
+            yield Contestant(HUGGING_FACE, f"threads: {threads}", "bench.translators.generate", (), threads)
 
 
 def _same_weights(settings: Settings, size: str, folder: Path) -> str:
@@ -70,44 +61,12 @@ def _same_weights(settings: Settings, size: str, folder: Path) -> str:
     return proof
 
 
-def measure(settings: Settings, contestants: dict[str, list[Contestant]]) -> tuple[Machine, dict[Key, list[float]]]:
-    """Every contestant once a round, in turn, each in a process of its own."""
-    machine = Machine(settings.threads)
-    milliseconds: dict[Key, list[float]] = {}
-    for number in range(1, settings.rounds() + 1):
-        place = f"round {number}/{settings.rounds()}"
-        machine.look(place)
-        for size, ours in contestants.items():
-            for one in ours:
-                found = _run(settings, size, one)
-                for cell, taken in found["milliseconds"].items():
-                    milliseconds.setdefault((size, cell, one), []).append(taken)
-                figures = " / ".join(f"{taken:,.0f}" for taken in found["milliseconds"].values())
-                say(f"{place}  {size} {found['engine']}: {figures} ms")
-    return machine, milliseconds
-
-
-def _run(settings: Settings, size: str, one: Contestant) -> dict[str, Any]:
-    module = f"bench.translators.{one.module}"
-    return measure_apart(module, size, "--calls", settings.calls, *one.arguments, threads=one.threads)
-
-
-def best_settings(milliseconds: dict[Key, list[float]], size: str, cell: Cell) -> Best:
-    best: Best = {}
-    for (measured_size, measured_cell, one), taken in milliseconds.items():
-        if (measured_size, measured_cell) != (size, str(cell)):
-            continue
-        if one.program not in best or median(taken) < median(best[one.program][1]):
-            best[one.program] = (one.setting, taken)
-    return best
-
-
-def describe(settings: Settings, machine: Machine, milliseconds: dict[Key, list[float]], proofs: list[str]) -> Report:
+def describe(settings: Settings, machine: Machine, measured: Measured, proofs: list[str]) -> Report:
     rows: list[list[str]] = []
     panels: dict[str, Values] = {}
     for size in SIZES:
         for cell in CELLS:
-            best = best_settings(milliseconds, size, cell)
+            best = best_settings(measured, size, str(cell))
             panels[f"{size}, {cell}"] = {program: taken for program, (_, taken) in best.items()}
             rows += _rows(f"{size}, {cell}", best)
     sizes = "; ".join(f"{name}: {size}" for name, size in SIZES.items())
@@ -132,8 +91,5 @@ def describe(settings: Settings, machine: Machine, milliseconds: dict[Key, list[
 
 
 def _rows(work: str, best: Best) -> list[list[str]]:
-    own = median(best[OWN][1])
-    return [
-        [work, program, setting, f"{median(taken):,.1f}", spread(taken, 1), f"{median(taken) / own:.2f}"]
-        for program, (setting, taken) in best.items()
-    ]
+    own = best[OWN][1]
+    return [[work, program, one.setting, *cells(taken, own)] for program, (one, taken) in best.items()]

@@ -115,7 +115,7 @@ def time_cells(title: str, size: Size, translate: Translate, calls: int) -> None
         if any(len(text) != TARGET or MARKS.end in text for text in written):
             raise SystemExit(f"{title}: wrote {sorted({len(text) for text in written})} tokens, not {TARGET} each")
         cells[str(cell)] = 1000 * median(_time_calls(translate, sources, cell.beam, calls))
-    print(json.dumps({"engine": title, "milliseconds": cells}))
+    print(json.dumps({"engine": title, "figures": cells}))
 
 
 def _time_calls(translate: Translate, sources: Sentences, beam: int, calls: int) -> list[float]:

@@ -1,0 +1,1 @@
+"""One file per engine that continues made-up tokens: `python -m bench.writers.NAME …` prints one line of JSON."""
