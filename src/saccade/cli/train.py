@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from saccade.cli.output import make_folder
-from saccade.cli.progress import progress_bar
+from saccade.cli.progress import progress_bar, status_report
 from saccade.errors import UserError, WrongUse
 from saccade.pipelines.table import TASKS
 
@@ -143,8 +143,9 @@ def _run(task: "Task", recipe: "Recipe", folders: list[Path], out: Path, *, quie
     from saccade.train.loop import train as run_loop
 
     console = Console(stderr=True, quiet=quiet, highlight=False)
-    with console.status("reading the data and learning the vocabulary …"):
-        work, told = task.prepare(recipe, folders, out, resume=again)
+    with console.status("reading the data and learning the vocabulary …") as status:
+        report = status_report(console, status, "encoding the training data")
+        work, told = task.prepare(recipe, folders, out, resume=again, report=report)
     for line in told:
         console.print(line, soft_wrap=True, markup=False)
     if not again:

@@ -1,6 +1,7 @@
 """The order of training examples: shuffled, bucketed by length, resumable at the exact next batch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,10 +52,17 @@ def _fill(source: np.ndarray, target: np.ndarray, start: int, budget: int) -> in
 
 
 class Sampler:
-    """Endless batches of example numbers; its whole state is which batch comes next."""
+    """Endless batches of example numbers; its whole state is which batch comes next.
 
-    def __init__(self, source: np.ndarray, target: np.ndarray, *, budget: int, seed: int) -> None:
+    The examples may be several copies of the data; `starts` says where each copy begins. Epoch e goes through copy e
+    modulo their number.
+    """
+
+    def __init__(
+        self, source: np.ndarray, target: np.ndarray, *, budget: int, seed: int, starts: Sequence[int] = (0,)
+    ) -> None:
         self.source, self.target, self.budget, self.seed = source, target, budget, seed
+        self.bounds = [*starts, len(source)]
         self.epoch, self.next = 0, 0
         self.batches = self._plan()
 
@@ -78,8 +86,22 @@ class Sampler:
         shares = []
         for sizes in (self.source, self.target):
             padded = sum(len(batch) * int(sizes[batch].max()) for batch in self.batches)
-            shares.append(int(sizes.sum()) / padded)
+            shares.append(sum(int(sizes[batch].sum()) for batch in self.batches) / padded)
         return shares[0], shares[1]
+
+    def epochs(self, batches: int) -> list[tuple[int, float]]:
+        """What so many batches go through: copy and share of it, epoch after epoch. Only this epoch's batches are
+        counted; those of other copies are estimated by their target tokens."""
+        tokens = [int(self.target[start:stop].sum()) for start, stop in pairwise(self.bounds)]
+        here = tokens[self.epoch % len(tokens)]
+        found: list[tuple[int, float]] = []
+        left = float(batches)
+        while left > 0:
+            copy = len(found) % len(tokens)
+            epoch = len(self.batches) * tokens[copy] / here
+            found.append((copy, min(1.0, left / epoch)))
+            left -= epoch
+        return found
 
     def state_dict(self) -> dict[str, Any]:
         return {"epoch": self.epoch, "next": self.next}
@@ -89,4 +111,7 @@ class Sampler:
         self.batches = self._plan()
 
     def _plan(self) -> list[np.ndarray]:
-        return plan_epoch(self.source, self.target, self.budget, self.seed, self.epoch)
+        copy = self.epoch % (len(self.bounds) - 1)
+        start, stop = self.bounds[copy : copy + 2]
+        source, target = self.source[start:stop], self.target[start:stop]
+        return [start + batch for batch in plan_epoch(source, target, self.budget, self.seed, self.epoch)]

@@ -65,7 +65,13 @@ class ClassificationTask:
         return recipe, [*told, f"from scratch (init = MODEL starts from another); at most {steps:,} steps"]
 
     def prepare(
-        self, recipe: ClassificationRecipe, folders: Sequence[Path], out: Path, *, resume: bool
+        self,
+        recipe: ClassificationRecipe,
+        folders: Sequence[Path],
+        out: Path,
+        *,
+        resume: bool,
+        report: Report = unreported,
     ) -> tuple[Work, list[str]]:
         parts = _parts(recipe, folders)
         both = [*parts.train.texts, *(parts.train.seconds or [])]

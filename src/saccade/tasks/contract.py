@@ -45,7 +45,9 @@ class Task(Protocol):
         """A recipe for the user's own files, and messages about the choices."""
         ...
 
-    def prepare(self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool) -> tuple[Work, list[str]]:
+    def prepare(
+        self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
+    ) -> tuple[Work, list[str]]:
         """Read the data, make or reuse the vocabulary, build the model; also returns messages about the data."""
         ...
 

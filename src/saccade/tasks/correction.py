@@ -91,7 +91,7 @@ class CorrectionTask(SequenceTask):
             for place, text in enumerate(texts)
         ]
 
-    def held_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[Pair]:
+    def held_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> dict[str, list[Pair]]:
         """With misspellings as in the training part: held-out misspellings are for the test only."""
         sentences = [
             sentence
@@ -100,7 +100,8 @@ class CorrectionTask(SequenceTask):
         ]
         noise = _noise(recipe.data, folders, read_documents(recipe.data.train, folders))
         chosen = np.random.default_rng(0).permutation(len(sentences))[: recipe.data.valid_limit]
-        return [(noise(sentences[place], np.random.default_rng([0, int(place)])), sentences[place]) for place in chosen]
+        random = [np.random.default_rng([0, int(place)]) for place in chosen]
+        return {"": [(noise(sentences[i], one), sentences[i]) for i, one in zip(chosen, random, strict=True)]}
 
     def words(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[str] | None:
         if not recipe.lexicon_min_count:

@@ -89,7 +89,7 @@ class LanguageTask:
         return recipe, told
 
     def prepare(
-        self, recipe: LanguageRecipe, folders: Sequence[Path], out: Path, *, resume: bool
+        self, recipe: LanguageRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
     ) -> tuple[Work, list[str]]:
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None

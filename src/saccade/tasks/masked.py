@@ -104,7 +104,7 @@ class MaskedTask:
         return recipe, told
 
     def prepare(
-        self, recipe: MaskedRecipe, folders: Sequence[Path], out: Path, *, resume: bool
+        self, recipe: MaskedRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
     ) -> tuple[Work, list[str]]:
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None

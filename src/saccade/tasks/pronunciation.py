@@ -47,11 +47,11 @@ class PronunciationTask(SequenceTask):
         raise WrongUse("pronouncing is trained by a recipe, which names a dictionary: see pronouncer")
 
     def training_pairs(self, recipe: PronunciationRecipe, folders: Sequence[Path]) -> list[Pair]:
-        held = {word for word, _ in self.held_pairs(recipe, folders)}
+        held = {word for word, _ in _read(recipe.data.valid, folders)}
         return [pair for pair in _read(recipe.data.train, folders) if pair[0] not in held]
 
-    def held_pairs(self, recipe: PronunciationRecipe, folders: Sequence[Path]) -> list[Pair]:
-        return _read(recipe.data.valid, folders)
+    def held_pairs(self, recipe: PronunciationRecipe, folders: Sequence[Path]) -> dict[str, list[Pair]]:
+        return {"": _read(recipe.data.valid, folders)}
 
     def figures(
         self, recipe: PronunciationRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]

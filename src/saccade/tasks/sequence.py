@@ -13,9 +13,11 @@ from torch import nn
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.config import Record
 from saccade.data.batches import SequencePairs
+from saccade.data.copies import Copies, encode_copies
 from saccade.data.prepared import keep, kept
 from saccade.data.ragged import Ragged, in_order
 from saccade.data.sampler import Sampler
+from saccade.data.sources import Mixture
 from saccade.data.text import Pair
 from saccade.decode.search import SearchConfig
 from saccade.errors import UserError
@@ -31,6 +33,9 @@ from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.train.loop import Outcome, Work
 from saccade.train.objective import SequenceObjective
+
+LONGEST_VALIDATED = 1000
+"""Validation pairs that are longer than this, in tokens of a side, do not count in the loss."""
 
 
 class SequenceData(Record):
@@ -66,9 +71,13 @@ class SequenceTask(ABC):
     def training_pairs(self, recipe: Any, folders: Sequence[Path]) -> list[Pair]:
         """Training pairs."""
 
+    def training_copies(self, recipe: Any, folders: Sequence[Path]) -> Copies:
+        """The training pairs as the epochs go through them: one copy, as it is."""
+        return Copies(Mixture.of(self.training_pairs(recipe, folders)))
+
     @abstractmethod
-    def held_pairs(self, recipe: Any, folders: Sequence[Path]) -> list[Pair]:
-        """Validation pairs."""
+    def held_pairs(self, recipe: Any, folders: Sequence[Path]) -> dict[str, list[Pair]]:
+        """Validation pairs by the name of their source; a single source needs no name."""
 
     @abstractmethod
     def figures(
@@ -88,23 +97,26 @@ class SequenceTask(ABC):
         """The lexicon of its models; None: no lexicon."""
         return None
 
-    def prepare(self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool) -> tuple[Work, list[str]]:
+    def prepare(
+        self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
+    ) -> tuple[Work, list[str]]:
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None
-        training = [] if arrays else self.training_pairs(recipe, folders)
-        if resume and path.exists():
+        copies = None if arrays else self.training_copies(recipe, folders)
+        if copies is None or (resume and path.exists()):
             vocabulary = kept_vocabulary(out, source_bytes=recipe.tokens.source_bytes)
         else:
-            joined = (pair[recipe.tokens.source_bytes :] for pair in training)
+            joined = (pair[recipe.tokens.source_bytes :] for pair in copies.plain_pairs(copies.count - 1))
             vocabulary = train_vocabulary(recipe.tokens, (text for texts in joined for text in texts))
             vocabulary.save(path)
-        if arrays is None:
-            arrays = keep(out / "prepared", _encode(vocabulary, training, recipe.data.longest_pair))
+        if copies is not None:
+            arrays = keep(out / "prepared", encode_copies(vocabulary, copies, recipe.data.longest_pair, report))
+        assert arrays is not None
         torch.manual_seed(recipe.train.seed)
         model = build_encoder_decoder(recipe.model, len(vocabulary))
         examples, numbers = _pairs(arrays, vocabulary.marks), arrays["numbers"]
-        source_sizes, target_sizes = examples.sizes()
-        sampler = Sampler(source_sizes, target_sizes, budget=recipe.train.batch_tokens, seed=recipe.train.seed)
+        starts = arrays.get("starts", np.zeros(1, dtype=np.int64)).tolist()
+        sampler = Sampler(*examples.sizes(), budget=recipe.train.batch_tokens, seed=recipe.train.seed, starts=starts)
         work = Work(
             model=model,
             objective=SequenceObjective(recipe.train.smoothing),
@@ -115,16 +127,22 @@ class SequenceTask(ABC):
         )
         left_out = int(arrays["count"]) - len(examples)
         real_source, real_target = sampler.fill()
-        epochs = recipe.train.steps * recipe.train.accumulate / len(sampler.batches)
+        copies_told = f" in {len(starts)} copies" if len(starts) > 1 else ""
         told = [
-            f"{len(examples):,} training pairs, {int(target_sizes.sum()):,} target tokens"
+            *(copies.mixture.messages if copies is not None else []),
+            f"{len(examples):,} training pairs{copies_told}, {int(sampler.target.sum()):,} target tokens"
             + (f"; {left_out:,} longer than {recipe.data.longest_pair} tokens left out" if left_out else ""),
             f"vocabulary {len(vocabulary):,}, {sum(w.numel() for w in model.parameters()):,} parameters, "
-            f"{recipe.train.steps:,} steps = {epochs:.1f} epochs",
+            + self.told_of_steps(recipe, sampler),
             f"batches of at most {recipe.train.batch_tokens:,} tokens a side: {real_target:.1%} of the target and "
             f"{real_source:.1%} of the source positions are real, the rest is padding",
         ]
         return work, told
+
+    def told_of_steps(self, recipe: Any, sampler: Sampler) -> str:
+        """How often the steps go through the data."""
+        epochs = sum(share for _, share in sampler.epochs(recipe.train.steps * recipe.train.accumulate))
+        return f"{recipe.train.steps:,} steps = {epochs:.1f} epochs"
 
     def finish(
         self, recipe: Any, work: Work, outcome: Outcome, folders: Sequence[Path], out: Path, report: Report = unreported
@@ -166,23 +184,43 @@ class SequenceTask(ABC):
 
 
 class _Validation:
-    """Loss per token, and the task's own figures of greedy outputs, on the validation part."""
+    """Loss per token, and the task's own figures of greedy outputs, on the validation part.
 
-    def __init__(self, task: SequenceTask, vocabulary: Vocabulary, pairs: list[Pair], recipe: Any) -> None:
+    With several sources a figure is the mean over them, so that a source counts by its kind and not by its length; the
+    figures of each source follow, as `bleu.tatoeba`.
+    """
+
+    def __init__(self, task: SequenceTask, vocabulary: Vocabulary, held: dict[str, list[Pair]], recipe: Any) -> None:
         self.task, self.vocabulary, self.recipe = task, vocabulary, recipe
-        self.examples = _pairs(_encode(vocabulary, pairs, 1000), vocabulary.marks)
-        self.sources, self.accepted = by_source(pairs)
+        self.held = {
+            name: (
+                _pairs(encode_copies(vocabulary, Copies(Mixture.of(pairs)), LONGEST_VALIDATED), vocabulary.marks),
+                *by_source(pairs),
+            )
+            for name, pairs in held.items()
+        }
         self.objective = SequenceObjective()
 
     def __call__(self, model: nn.Module) -> dict[str, float]:
         assert isinstance(model, EncoderDecoder)
-        total, count = 0.0, 0
-        for indices in in_order(self.examples.sizes()[1], 4096):
-            loss, items = self.objective(model, self.examples.batch(indices))["loss"]
-            total, count = total + loss.item(), count + items
         translator = Translator(sequence_runtime(model), self.vocabulary, self.recipe.search)
-        outputs = [translation.text for translation in translator(self.sources, beam=1)]
-        return {"loss": total / count} | self.task.figures(self.recipe, self.sources, outputs, self.accepted)
+        found = {}
+        for name, (examples, sources, accepted) in self.held.items():
+            outputs = [translation.text for translation in translator(sources, beam=1)]
+            figures = self.task.figures(self.recipe, sources, outputs, accepted)
+            found[name] = {"loss": self._loss(model, examples)} | figures
+        names = list(next(iter(found.values())))
+        means = {figure: sum(one[figure] for one in found.values()) / len(found) for figure in names}
+        if len(found) == 1:
+            return means
+        return means | {f"{figure}.{name}": one[figure] for figure in names for name, one in found.items()}
+
+    def _loss(self, model: EncoderDecoder, examples: SequencePairs) -> float:
+        total, count = 0.0, 0
+        for indices in in_order(examples.sizes()[1], 4096):
+            loss, items = self.objective(model, examples.batch(indices))["loss"]
+            total, count = total + loss.item(), count + items
+        return total / count
 
 
 def by_source(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
@@ -201,26 +239,6 @@ def answered(pipeline: Translator, sources: Sequence[str], request: Request, rep
             raise answer
         outputs.append(answer.text)
     return outputs
-
-
-def _encode(vocabulary: Vocabulary, pairs: Sequence[Pair], longest: int) -> dict[str, np.ndarray]:
-    """The pairs as ids in flat arrays; those too long on a side are left out, `numbers` says which are there."""
-    sources = vocabulary.read([source for source, _ in pairs])
-    targets = vocabulary.encode([target for _, target in pairs])
-    numbers = [i for i in range(len(pairs)) if len(sources[i]) <= longest and len(targets[i]) <= longest]
-    if not numbers:
-        raise UserError(
-            f"all {len(pairs)} sentence pairs are longer than {longest} tokens; set data.longest_pair higher"
-        )
-    source, target = (Ragged.of([side[i] for i in numbers]) for side in (sources, targets))
-    return {
-        "source": source.flat,
-        "source_lengths": source.lengths,
-        "target": target.flat,
-        "target_lengths": target.lengths,
-        "numbers": np.array(numbers),
-        "count": np.array(len(pairs)),
-    }
 
 
 def _pairs(arrays: dict[str, np.ndarray], marks: Marks) -> SequencePairs:

@@ -85,7 +85,7 @@ class TaggingTask:
         return recipe, [f"{words:,} words; from scratch (init = MODEL starts from another); at most {steps:,} steps"]
 
     def prepare(
-        self, recipe: TaggingRecipe, folders: Sequence[Path], out: Path, *, resume: bool
+        self, recipe: TaggingRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
     ) -> tuple[Work, list[str]]:
         training, tags = _training(recipe, folders)
         valid = _read(recipe.data.valid, recipe.data.column, folders)

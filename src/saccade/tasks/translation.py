@@ -1,13 +1,29 @@
 """Translation: sentence pairs in, a sentence-to-sentence model out."""
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
+from saccade.data.augment import AugmentConfig, Augmenter
+from saccade.data.copies import Copies
+from saccade.data.sampler import Sampler
+from saccade.data.sources import (
+    Mixture,
+    TestFiles,
+    TrainingFiles,
+    TrainingSource,
+    ValidationFiles,
+    as_sources,
+    labels,
+    read_held_out,
+    read_mixture,
+    spread,
+)
 from saccade.data.split import hold_out, write_pairs
 from saccade.data.text import Pair, find, read_pairs
 from saccade.errors import WrongUse
@@ -25,22 +41,40 @@ from saccade.train.optim import AdamConfig
 
 
 class PairsConfig(SequenceData):
-    """Files of sentence pairs: for each part one TSV (source, target) or two aligned files, plain or gzip."""
+    """Files of sentence pairs: for each part one TSV (source, target) or two aligned files, plain or gzip; or a list of
+    tables, each such a source with its share. Tables of training data drop what is in the held-out parts."""
 
     renamed: ClassVar[Mapping[str, str]] = {**SequenceData.renamed, "plain": "informal_share"}
 
-    train: list[str] = Field(min_length=1, max_length=2)
-    """Training files."""
-    valid: list[str] = Field(min_length=1, max_length=2)
-    """Validation files: they select the best checkpoint."""
-    test: list[str] = Field([], max_length=2)
-    """Test files, used for the final score and by `saccade evaluate`."""
+    train: TrainingFiles
+    """Training files; as tables: `file`, `target_file`, `repeat`, `skip_last`."""
+    valid: ValidationFiles
+    """Validation files: they select the best checkpoint; as tables: `file`, `target_file`, `name`, `last`, `limit`."""
+    test: TestFiles = Field([])
+    """Test files, used for the final score and by `saccade evaluate`; of several tables, the first is scored."""
     source: str = ""
     """Source language, for the model card."""
     target: str = ""
     """Target language, for the model card."""
     informal_share: float = Field(0.0, ge=0, le=1)
     """Share of the training pairs that are added a second time in lower case and without the full stop."""
+    copies: int = Field(1, ge=1, le=1000)
+    """Copies of the training pairs, each augmented differently; epoch e trains on copy e modulo this number."""
+    plain_copies: int = Field(1, ge=0)
+    """The last copies, in this number, are not augmented, so that a training can end on plain text."""
+    augment: AugmentConfig = AugmentConfig()
+    """How the other copies differ from the plain text."""
+
+    @model_validator(mode="after")
+    def _copies_make_sense(self) -> "PairsConfig":
+        if self.plain_copies > self.copies:
+            raise ValueError(f"plain_copies is {self.plain_copies}, but there are only {self.copies} copies")
+        if self.augment.changes_anything and self.plain_copies == self.copies:
+            raise ValueError(
+                f"augment is set, but all {self.copies} copies are plain; set copies higher than plain_copies"
+            )
+        labels(as_sources(self.valid))
+        return self
 
 
 class TranslationRecipe(SequenceRecipe):
@@ -48,6 +82,12 @@ class TranslationRecipe(SequenceRecipe):
     data: PairsConfig
     lowercase: bool = False
     """Ignore case in validation and evaluation scores."""
+
+    @model_validator(mode="after")
+    def _dropout_has_merges(self) -> "TranslationRecipe":
+        if self.data.augment.bpe_dropout and self.tokens.kind != "bpe":
+            raise ValueError(f"data.augment.bpe_dropout needs tokens.kind = 'bpe', not {self.tokens.kind!r}")
+        return self
 
 
 def as_typed(text: str) -> str:
@@ -103,14 +143,42 @@ class TranslationTask(SequenceTask):
         return recipe, chosen_words
 
     def training_pairs(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> list[Pair]:
-        """The pairs, and a share of them a second time in informal spelling."""
-        pairs = _read(recipe.data.train, folders)
-        random = np.random.default_rng(recipe.train.seed)
-        again = np.flatnonzero(random.random(len(pairs)) < recipe.data.informal_share)
-        return pairs + [(as_typed(pairs[i][0]), as_typed(pairs[i][1])) for i in again]
+        """All pairs, each once, and a share of them a second time in informal spelling."""
+        return self._mixture(recipe, folders).pairs
 
-    def held_pairs(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> list[Pair]:
-        return _read(recipe.data.valid, folders)
+    def training_copies(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> Copies:
+        data, mixture = recipe.data, self._mixture(recipe, folders)
+        augmenter = Augmenter.of(data.augment, mixture.pairs) if data.augment.changes_anything else None
+        return Copies(mixture, augmenter, data.copies, data.plain_copies, recipe.train.seed)
+
+    def _mixture(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> Mixture:
+        data = recipe.data
+        sources = [source for source in data.train if isinstance(source, TrainingSource)]
+        if sources:
+            mixture = read_mixture(sources, [*as_sources(data.valid), *as_sources(data.test)], folders)
+        else:
+            # Files that are named without tables are used as they are.
+            mixture = Mixture.of(read_pairs([find(str(name), folders) for name in data.train]))
+        pairs = mixture.pairs
+        random = np.random.default_rng(recipe.train.seed)
+        again = np.flatnonzero(random.random(len(pairs)) < data.informal_share)
+        return mixture.with_more([(as_typed(pairs[i][0]), as_typed(pairs[i][1])) for i in again])
+
+    def held_pairs(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> dict[str, list[Pair]]:
+        return {
+            source.label: spread(read_held_out(source, folders), source.limit)
+            for source in as_sources(recipe.data.valid)
+        }
+
+    def told_of_steps(self, recipe: TranslationRecipe, sampler: Sampler) -> str:
+        """With the share of the training that its end on plain text has."""
+        told = super().told_of_steps(recipe, sampler)
+        data = recipe.data
+        if data.copies == 1 or data.plain_copies in (0, data.copies):
+            return told
+        epochs = sampler.epochs(recipe.train.steps * recipe.train.accumulate)
+        plain = takewhile(lambda epoch: epoch[0] >= data.copies - data.plain_copies, reversed(epochs))
+        return f"{told}, the last {sum(share for _, share in plain):.1f} of them on plain text"
 
     def figures(
         self, recipe: TranslationRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]
@@ -124,10 +192,10 @@ class TranslationTask(SequenceTask):
         return {"lowercase": recipe.lowercase}
 
     def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
-        names = PairsConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json")).test
-        if not names:
+        data = PairsConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        if not data.test:
             raise WrongUse(f"{folder.path}: its recipe names no test files; give them: saccade evaluate MODEL FILES")
-        return [find(name, folders) for name in names]
+        return as_sources(data.test)[0].paths(folders)
 
     def evaluate(
         self,
@@ -145,7 +213,3 @@ class TranslationTask(SequenceTask):
         lowercase = bool(folder.config.get("lowercase", False)) if lowercase is None else lowercase
         outputs = answered(pipeline, sources, request, report)
         return [metric(outputs, references, lowercase=lowercase, bootstrap=1000) for metric in (bleu, chrf)]
-
-
-def _read(part: list[str], folders: Sequence[Path]) -> list[Pair]:
-    return read_pairs([find(name, folders) for name in part])

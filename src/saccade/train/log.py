@@ -139,18 +139,25 @@ def _saying_what_is_kept(folder: Path) -> Iterator[None]:
 
 
 def draw_curve(entries: list[Entry], path: Path) -> None:
-    """Training loss, and every validation figure, against steps."""
+    """Training loss, and every validation figure, against steps; `bleu.tatoeba` is drawn beside `bleu`, the mean."""
     from matplotlib.figure import Figure
 
     losses = [(entry["step"], entry.get("nll", entry["loss"])) for entry in entries if "loss" in entry]
     validations = [(entry["step"], entry["validation"]) for entry in entries if "validation" in entry]
-    names = list(validations[0][1]) if validations else []
+    figures = list(validations[0][1]) if validations else []
+    names = [name for name in figures if "." not in name]
     figure = Figure(figsize=(4.2 * (1 + len(names)), 3.2), layout="constrained")
     for number, name in enumerate(["training loss", *names], 1):
         axes = figure.add_subplot(1, 1 + len(names), number)
-        points = losses if number == 1 else [(step, scores[name]) for step, scores in validations]
-        if points:
-            axes.plot(*zip(*points, strict=True), marker="" if number == 1 else "o", markersize=3, linewidth=1)
+        if number == 1 and losses:
+            axes.plot(*zip(*losses, strict=True), linewidth=1)
+        shown = [other for other in figures if number > 1 and other.partition(".")[0] == name]
+        for other in shown:
+            points = [(step, scores[other]) for step, scores in validations]
+            label = other.partition(".")[2] or "mean"
+            axes.plot(*zip(*points, strict=True), marker="o", markersize=3, linewidth=1, label=label)
+        if len(shown) > 1:
+            axes.legend(fontsize=7)
         axes.set_title(name if number == 1 else f"validation {name}")
         axes.set_xlabel("step")
         axes.grid(alpha=0.3)
