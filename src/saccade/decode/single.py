@@ -24,13 +24,13 @@ class Singles:
         """Every text has something new."""
         texts = self.texts
         logprobs_B, tokens_B = self._pick(logits_BV)
-        self.tokens = tokens_B
+        self.tokens, end = tokens_B, self.end
         going = []
         for place, (token, logprob) in enumerate(zip(tokens_B.tolist(), logprobs_B.tolist(), strict=True)):
             text = texts[place]
             text.logprob += logprob
             text.written += 1
-            if token == self.end:
+            if token == end:
                 text.finished = text.over = True
                 continue
             text.tokens.append(token)

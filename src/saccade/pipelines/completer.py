@@ -114,7 +114,8 @@ class Completer(Pipeline[Completion]):
         session = self._session()
         under_way: dict[Text, Completing] = {}
         while session or waiting:
-            joining = [waiting.popleft() for _ in range(min(len(waiting), self._free(session)))]
+            # Joining while others write was measured, and is no faster: a row costs the same among few and many.
+            joining = [] if session else [waiting.popleft() for _ in range(min(len(waiting), self.rows_at_once))]
             added = session.add_all([row for _, _, row in joining])
             for (n, ids, _), text in zip(joining, added, strict=True):
                 under_way[text] = Completing(n, texts[n], ids, requests[n], text, self.vocabulary)
@@ -166,11 +167,6 @@ class Completer(Pipeline[Completion]):
         if "" in request.stop:
             raise WrongUse("a stop string must not be empty: it would end every text before it begins")
         return RowRequest(ids, most, _strategy(request, number))
-
-    def _free(self, session: Session[Any]) -> int:
-        """How many texts may join: prompts are read several at once, when enough texts have left."""
-        free = self.rows_at_once - len(session)
-        return free if free >= self.rows_at_once // 4 else 0
 
     def _step(self, session: Session[Any], under_way: dict[Text, Completing]) -> list[Completing]:
         """Those that have something new after a step; a stop string ends them here."""

@@ -139,6 +139,8 @@ class Translator(Pipeline[Translation]):
             memory = self.model.read(*pad_sources([sources[i] for i in chosen], self.vocabulary.marks))
             return chosen, search(self.model.decoder, rows, memory, marks=self.vocabulary.marks)
 
+        # Finished sentences leave their batch. Waiting ones do not join it: measured, it saves 2 % of the steps, since
+        # lengths in a batch are alike, and costs more.
         for chosen, found in side_by_side(find, list(in_order(sizes, self.batch_tokens))):
             for i, hypotheses in zip(chosen, found, strict=True):
                 best = [self._translation(texts[i], sources[i], one) for one in hypotheses[: asked[i].best]]
