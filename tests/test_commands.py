@@ -1,5 +1,6 @@
 """What people type works as promised: help without torch, every command, every output format, training on own files."""
 
+import io
 import json
 import os
 import re
@@ -9,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.status import Status
 
 import saccade
 import saccade.cli.answer
 import saccade.pipelines.load
 from crash import DIGITS
 from saccade.cli.main import app
+from saccade.cli.progress import status_report
 from saccade.config import read_toml
 from saccade.data.catalog import CATALOG
 from saccade.tasks.recipes import RECIPES, task_named
@@ -354,3 +358,25 @@ def test_a_finished_training_can_be_resumed_without_change(own: tuple[Path, Said
     assert said.code == 0, said
     assert said.lines == trained.lines
     assert (out / "model.safetensors").read_bytes() == before
+
+
+# Progress of a preparation
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_preparation_is_told_when_it_takes_more_than_two_seconds(
+    monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("saccade.cli.progress.time.perf_counter", lambda: now)
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=terminal)
+    status = Status("reading", console=console)
+    report = status_report(console, status, "encoding")
+    for now, done in ((100.0, 1), (101.9, 2), (102.5, 3), (105.0, 4), (120.0, 5)):  # noqa: B007
+        report(done, 10)
+    if terminal:
+        assert status.status == "encoding: 50% …"
+        assert written.getvalue() == ""
+    else:
+        assert written.getvalue().splitlines() == ["encoding: 30%", "encoding: 50%"]

@@ -195,6 +195,17 @@ def test_an_unknown_key_is_refused_and_the_nearest_is_named(setting: str, wrong:
         ("search.temperature=0", ["search.temperature", "greater than 0"]),
         ("data.train=[]", ["data.train"]),
         ("data.train=[1, 2]", ["data.train", "string", "1"]),
+        ('data.train=["a", "b", "c"]', ["data.train", "at most 2", "3"]),
+        ('data.train=["a.tsv", {file="b.tsv"}]', ["data.train", "dictionary", "'a.tsv'"]),
+        ('data.train=[{file="a.tsv", repeat=0}]', ["data.train.repeat", "greater than 0", "0"]),
+        ("data.train=[{repeat=2}]", ["data.train.file", "field required"]),
+        ('data.train=[{file="a.tsv", repeats=2}]', ["unknown key data.train.repeats", "data.train.repeat?"]),
+        ('data.valid=[{file="a.tsv", repeat=2}]', ["unknown key data.valid.repeat"]),
+        ('data.valid=[{file="x/a.tsv"}, {file="x/b.tsv"}]', ["data", "two sources are called 'x'", "name"]),
+        ("data.augment.uper=0.1", ["unknown key data.augment.uper", "data.augment.upper?"]),
+        ("data.augment.upper=0.1", ["data", "all 1 copies are plain", "copies higher"]),
+        ("data.augment={upper=0.6, lower=0.6}", ["data.augment", "upper + title + lower is 1.2"]),
+        ("data.plain_copies=2", ["data", "plain_copies is 2", "1 copies"]),
         ('train.steps="two\\nlines"', ["train.steps", "two\\nlines"]),
     ],
 )
@@ -207,6 +218,25 @@ def test_a_wrong_value_is_refused_in_one_line_that_names_it(setting: str, parts:
     assert len(message) < 250
     for part in parts:
         assert part in message
+
+
+def test_sources_survive_toml_in_both_forms() -> None:
+    tables = [
+        'data.train=[{file="a.tsv", repeat=2.4, skip_last=3}, {file="b.en", target_file="b.es"}]',
+        'data.valid=[{file="c.tsv", name="c", limit=5}]',
+        'data.test=["d.en", "d.es"]',
+        "data.copies=2",
+        "data.augment.upper=0.1",
+    ]
+    record = recipe(override(TABLE, tables))
+    assert recipe(tomllib.loads(to_toml(record.table()))) == record
+    assert recipe(TABLE).table()["data"]["train"] == ["train.en", "train.es"]
+
+
+def test_bpe_dropout_needs_bpe() -> None:
+    settings = ["data.copies=2", "data.augment.bpe_dropout=0.1", "tokens.kind=characters"]
+    with pytest.raises(WrongUse, match=r"bpe_dropout needs tokens\.kind = 'bpe', not 'characters'"):
+        recipe(override(TABLE, settings))
 
 
 def test_a_missing_key_is_named() -> None:

@@ -11,6 +11,7 @@ import torch
 
 import saccade.train.checkpoint
 from crash import batter, being_written, digests, finished, start, undisturbed, write_toy
+from saccade.config import override, read_toml, to_toml
 from saccade.errors import UserError
 from saccade.train.checkpoint import Checkpoint, checkpoints, read_checkpoint, write_checkpoint
 
@@ -46,6 +47,22 @@ def test_control_c_saves_and_says_how_to_go_on(recipe: Path, expected: dict[str,
     with start(recipe, run) as life:
         life.insist_on_success()
     assert digests(run) == expected
+
+
+def test_a_killed_training_on_augmented_copies_ends_the_same(tmp_path: Path) -> None:
+    recipe = write_toy(tmp_path, steps=30)
+    table = override(
+        read_toml(recipe),
+        [
+            'data.train=[{file="train.tsv", repeat=0.8}]',
+            "data.copies=3",
+            "data.augment={upper=0.3, typos=0.3, bpe_dropout=0.1}",
+        ],
+    )
+    recipe.write_text(to_toml(table), encoding="utf-8")
+    expected = undisturbed(recipe, tmp_path / "undisturbed")
+    kills = [str(kill) for kill in batter(recipe, tmp_path / "battered", kills=2, seed=1)]
+    assert digests(tmp_path / "battered") == expected, kills
 
 
 # A crash at every single step of a save. Killing a process hits some of these moments; here all are hit.

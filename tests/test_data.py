@@ -294,6 +294,30 @@ def test_resumed_from_any_point_the_same_batches_follow() -> None:
         next(sampler)
 
 
+def test_with_copies_an_epoch_goes_through_its_copy_and_can_be_resumed() -> None:
+    sizes = realistic_sizes(90)
+    starts = [0, 20, 50]
+    sampler = Sampler(*sizes, budget=128, seed=5, starts=starts)
+    for epoch in range(7):
+        start, stop = [*starts, 90][epoch % 3 : epoch % 3 + 2]
+        plan = plan_epoch(sizes[0][start:stop], sizes[1][start:stop], 128, 5, epoch)
+        for batch in plan:
+            state = json.loads(json.dumps(sampler.state_dict()))
+            assert next(sampler).tolist() == (start + batch).tolist()
+            resumed = Sampler(*sizes, budget=128, seed=5, starts=starts)
+            resumed.load_state_dict(state)
+            assert next(resumed).tolist() == (start + batch).tolist()
+        assert sampler.progress == epoch + 1
+
+
+def test_epochs_are_told_from_the_number_of_batches() -> None:
+    sizes = np.full(100, 4), np.full(100, 4)
+    sampler = Sampler(*sizes, budget=40, seed=5)
+    assert sampler.epochs(25) == [(0, 1.0), (0, 1.0), (0, 0.5)]
+    sampler = Sampler(*sizes, budget=40, seed=5, starts=[0, 60])
+    assert sampler.epochs(12) == [(0, 1.0), (1, 1.0), (0, pytest.approx(1 / 3))]
+
+
 def test_batches_are_at_least_nine_tenths_full() -> None:
     source, target = realistic_sizes(20_000)
     batches = plan_epoch(source, target, 2048, 1, 0)

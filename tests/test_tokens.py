@@ -1,19 +1,26 @@
 """Tokens: any text comes back as it went in and never becomes a mark; a file that breaks a promise is refused."""
 
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
+from saccade.data.text import read_pairs
 from saccade.errors import UserError
+from saccade.tokens.dropout import BpeDropout
 from saccade.tokens.marks import SPECIALS, Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+from saccade.tokens.words import PLAIN, WordCache
 
+DATA = Path(os.environ.get("SACCADE_DATA", "data"))
 END = Marks().end
 
 SENTENCES = [
@@ -51,6 +58,64 @@ def test_what_is_spelt_is_its_bytes_and_what_is_written_is_not(text: str) -> Non
     assert spelt.decode(ids, continues=True) == text
     assert spelt.encode([text]) == VOCABULARY.encode([text])
     assert VOCABULARY.read([text]) == VOCABULARY.encode([text])
+
+
+# Word by word
+
+
+@given(st.lists(UNICODE | MARKS | st.from_regex(PLAIN, fullmatch=True), max_size=4))
+@example(["</s> <pad>", "I'll  go, it's\tfine '' 'tis _x_ 12³ ½ №5 ", " \x1c a\x85b\u2028c", "e\u0301 ﬁ ⅷ ١٢ Ⴀ ǅ ª º"])
+def test_encoded_word_by_word_a_text_has_the_same_ids(texts: list[str]) -> None:
+    cache = WordCache(VOCABULARY)
+    assert cache.encode(texts) == cache.encode(texts) == VOCABULARY.encode(texts)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["tatoeba/eng-fra.train.tsv.gz", "tatoeba/eng-spa.train.tsv.gz"])
+def test_encoded_word_by_word_real_text_has_the_same_ids(name: str) -> None:
+    texts = [side for pair in read_pairs([DATA / name])[::20] for side in pair]
+    assert WordCache(VOCABULARY).encode(texts) == VOCABULARY.encode(texts)
+
+
+def test_a_cache_that_is_full_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("saccade.tokens.words.MOST_WORDS", 5)
+    cache = WordCache(VOCABULARY)
+    for texts in (["this cat", "is"], ["very large", "der Fuchs"], ["this cat"]):
+        assert cache.encode(texts) == VOCABULARY.encode(texts)
+    assert len(cache.ids) <= 5
+
+
+# BPE dropout
+
+
+@given(UNICODE | MARKS, st.sampled_from([0.0, 0.1, 0.5]), st.integers(0, 9))
+@example("</s> <pad>", 0.1, 0)
+def test_cut_with_dropout_a_text_is_the_same_text(text: str, rate: float, seed: int) -> None:
+    (ids,) = BpeDropout(VOCABULARY, rate, np.random.default_rng(seed)).encode([text])
+    assert all(END < i < len(VOCABULARY) for i in ids)
+    assert VOCABULARY.decode(ids) == text
+    assert [ids] == BpeDropout(VOCABULARY, rate, np.random.default_rng(seed)).encode([text])
+    if not rate:
+        assert [ids] == VOCABULARY.encode([text])
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_dropout_cuts_as_the_library_does_but_by_the_seed(monkeypatch: pytest.MonkeyPatch, rate: float) -> None:
+    # Here are so few words that 32 cuts of each are no fair sample.
+    monkeypatch.setattr("saccade.tokens.dropout.VARIANTS", 10**6)
+    texts = SENTENCES * 20
+    library = Tokenizer.from_str(FILE)
+    library.encode_special_tokens = True
+    library.model.dropout = rate
+    ours = BpeDropout(VOCABULARY, rate, np.random.default_rng(1))
+    theirs = [ids for text in texts for ids in library.encode(" " + text, add_special_tokens=False).ids]
+    cut = [i for ids in ours.encode(texts) for i in ids]
+    plain = [i for ids in VOCABULARY.encode(texts) for i in ids]
+    assert len(cut) > len(plain)
+    assert len(cut) == pytest.approx(len(theirs), rel=0.06)
+    # Not only as many, but the same tokens as often.
+    counts = [np.bincount(ids, minlength=len(VOCABULARY)) for ids in (cut, theirs)]
+    assert np.abs(counts[0] - counts[1]).sum() < 0.15 * len(theirs)
 
 
 # Any text

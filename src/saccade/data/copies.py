@@ -13,9 +13,12 @@ from saccade.data.text import Pair
 from saccade.errors import UserError
 from saccade.tokens.dropout import BpeDropout
 from saccade.tokens.vocabulary import Vocabulary
+from saccade.tokens.words import WordCache
 
 CHUNK = 10_000
 """Pairs that are encoded at once: the tokenizer's results take a hundred times the memory of the ids."""
+DRAWING, AUGMENTING, DROPOUT = range(3)
+"""Purposes of random numbers: each has a generator of its own."""
 
 
 @dataclass(frozen=True)
@@ -36,48 +39,42 @@ class Copies:
 
     def plain_pairs(self, number: int) -> list[Pair]:
         """The pairs of a copy before augmentation, each source as often as it should be."""
-        return [self.mixture.pairs[i] for i in self.mixture.draw(self._random(number)).tolist()]
+        return [self.mixture.pairs[i] for i in self.mixture.draw(self._random(number, DRAWING)).tolist()]
 
     def copy(self, number: int) -> Iterator[Pair]:
         """The lines of a copy. An augmented one is shuffled first, so that joined neighbours are unrelated."""
         pairs = self.plain_pairs(number)
         if self.augmenter is None or not self.is_augmented(number):
             return iter(pairs)
-        random = self._random(number, 1)
+        random = self._random(number, AUGMENTING)
         return self.augmenter((pairs[i] for i in random.permutation(len(pairs)).tolist()), random)
 
-    def encoder(self, number: int, vocabulary: Vocabulary) -> "PairEncoder":
-        """Turns the lines of a copy into ids."""
-        if self.augmenter is None or not self.is_augmented(number) or not self.augmenter.config.bpe_dropout:
-            return PairEncoder(vocabulary)
-        random, config = self._random(number, 2), self.augmenter.config
-        return PairEncoder(
-            vocabulary, BpeDropout(vocabulary, config.bpe_dropout, random), config.bpe_dropout_share, random
-        )
-
-    def _random(self, number: int, purpose: int = 0) -> np.random.Generator:
-        return np.random.default_rng([self.seed, number, purpose])
+    def _random(self, number: int, purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, purpose, number])
 
 
-@dataclass(frozen=True)
 class PairEncoder:
-    """Ids of pairs; a share of the pairs is cut with BPE dropout."""
+    """Ids of pairs. Of an augmented copy a share of the pairs is cut with BPE dropout."""
 
-    vocabulary: Vocabulary
-    dropout: BpeDropout | None = None
-    share: float = 0.0
-    random: np.random.Generator | None = None
+    def __init__(self, vocabulary: Vocabulary, copies: Copies) -> None:
+        self.vocabulary, self.copies = vocabulary, copies
+        self.encode = WordCache(vocabulary).encode if vocabulary.kind == "bpe" else vocabulary.encode
+        self.read = self.encode if vocabulary.speller is None else vocabulary.read
+        self.dropout: BpeDropout | None = None
+        if copies.augmenter is not None and copies.augmenter.config.bpe_dropout:
+            self.share = copies.augmenter.config.bpe_dropout_share
+            self.random = np.random.default_rng([copies.seed, DROPOUT])
+            self.dropout = BpeDropout(vocabulary, copies.augmenter.config.bpe_dropout, self.random)
 
-    def __call__(self, pairs: Sequence[Pair]) -> tuple[list[list[int]], list[list[int]]]:
-        sources = self.vocabulary.read([source for source, _ in pairs])
-        targets = self.vocabulary.encode([target for _, target in pairs])
-        if self.dropout is not None and self.random is not None:
+    def __call__(self, pairs: Sequence[Pair], number: int) -> tuple[list[list[int]], list[list[int]]]:
+        """Ids of both sides of pairs of a copy."""
+        sources, targets = self.read([one for one, _ in pairs]), self.encode([other for _, other in pairs])
+        if self.dropout is not None and self.copies.is_augmented(number):
             for place in np.flatnonzero(self.random.random(len(pairs)) < self.share).tolist():
-                texts = pairs[place]
                 # Sources that are read as bytes have no merges.
                 if self.vocabulary.speller is None:
-                    (sources[place],) = self.dropout.encode(texts[:1])
-                (targets[place],) = self.dropout.encode(texts[1:])
+                    (sources[place],) = self.dropout.encode(pairs[place][:1])
+                (targets[place],) = self.dropout.encode(pairs[place][1:])
         assert len(sources) == len(targets) == len(pairs), "the sides of the pairs are no longer aligned"
         return sources, targets
 
@@ -97,11 +94,12 @@ def encode_copies(
     size = copies.mixture.size
     parts: dict[str, list[np.ndarray]] = {}
     starts, kept, count = [], 0, 0
+    encode = PairEncoder(vocabulary, copies)
     for number in range(copies.count):
         starts.append(kept)
-        encode, lines, first = copies.encoder(number, vocabulary), copies.copy(number), 0
+        lines, first = copies.copy(number), 0
         while pairs := list(islice(lines, CHUNK)):
-            sources, targets = encode(pairs)
+            sources, targets = encode(pairs, number)
             fits = [i for i in range(len(pairs)) if len(sources[i]) <= longest and len(targets[i]) <= longest]
             for side, ids in (("source", sources), ("target", targets)):
                 ragged = Ragged.of([ids[i] for i in fits])
