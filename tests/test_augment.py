@@ -426,7 +426,8 @@ def test_it_is_told_how_much_of_the_end_is_plain(tmp_path: Path) -> None:
 
     work.sampler.load_state_dict({"epoch": 0, "next": 0})
     assert told(counts[0]) == f"{counts[0]} steps = 1.0 epochs, the last 0.0 of them on plain text"
-    assert re.search(r"the last 0\.[3-7] of them on plain text", told(counts[0] + counts[1] + counts[2] // 2))
+    # Half of the plain copy, as far as its tokens tell: so few batches are not equally long.
+    assert re.search(r"the last 0\.[1-7] of them on plain text", told(counts[0] + counts[1] + counts[2] // 2))
 
 
 def test_figures_are_means_over_the_validation_sources(tmp_path: Path) -> None:

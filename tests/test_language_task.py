@@ -18,6 +18,7 @@ from saccade.pipelines.completer import Completer
 from saccade.pipelines.pipeline import Request
 from saccade.tasks.language import LanguageRecipe, LanguageTask
 from saccade.tasks.texts import FilesConfig, split_texts
+from saccade.tensors import StoredTensor, StoredTensors
 from saccade.tokens.marks import SPECIALS, Marks
 from tiny import SENTENCES, Said, answered, ask, insist_one_line, tiny_gpt, tiny_vocabulary
 
@@ -133,8 +134,8 @@ def test_documents_are_scored_as_they_were_trained(tmp_path: Path, isolate: bool
     vocabulary = tiny_vocabulary("bytes")
     model = tiny_gpt("rotary", vocabulary=len(vocabulary))
     completer = Completer(language_runtime(model), vocabulary, marked=True)
-    stored = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
-    folder = ModelFolder(tmp_path, {"data": data}, "", stored)
+    stored = {name: StoredTensor(weight.detach().numpy()) for name, weight in model.named_parameters()}
+    folder = ModelFolder(tmp_path, {"data": data}, "", StoredTensors(stored))
     loss, _, bits = LanguageTask().evaluate(completer, folder, [], [tmp_path], Request())
     held = [*SENTENCES, "the end", "one"][3:]
     tokens = encode_documents(vocabulary, held, marked=True)

@@ -71,6 +71,7 @@ def test_encoded_word_by_word_a_text_has_the_same_ids(texts: list[str]) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.skipif(not (DATA / "tatoeba").exists(), reason="tatoeba is not in $SACCADE_DATA")
 @pytest.mark.parametrize("name", ["tatoeba/eng-fra.train.tsv.gz", "tatoeba/eng-spa.train.tsv.gz"])
 def test_encoded_word_by_word_real_text_has_the_same_ids(name: str) -> None:
     texts = [side for pair in read_pairs([DATA / name])[::20] for side in pair]
