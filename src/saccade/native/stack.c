@@ -47,6 +47,7 @@ typedef struct {
     const Stack *stack;
     const Job *job;
     int size, key_width, together; /* together: some text has several new rows */
+    int alone;                     /* else, and every query head has keys of its own */
     Rounded rounded, bytes;
     float *wide, *context, *room;
     int64_t room_floats; /* of every thread */
@@ -103,6 +104,22 @@ static void remember(const Run *run, int layer, int thread, int threads) {
         memcpy(job->pool + ((int64_t)layer * job->capacity + slot) * 2 * run->key_width, mine + width,
                sizeof(float) * 2 * run->key_width);
     }
+}
+
+/* The same for some heads of a text's only new token, by the thread that then looks from them: nobody has to wait. Only
+   where every query head has keys of its own. */
+static void remember_heads(const Run *run, int layer, int text, int head, int count) {
+    const Job *job = run->job;
+    int width = run->stack->width, at = head * run->size;
+    float *mine = run->wide + (int64_t)text * projected_width(run) + at;
+    if (run->stack->rotary_table) {
+        turn(run, mine, count, text);
+        turn(run, mine + width, count, text);
+    }
+    int64_t slot = job->places[(int64_t)text * job->places_per_text + job->lengths[text] - 1];
+    float *newest = job->pool + ((int64_t)layer * job->capacity + slot) * 2 * width + at;
+    memcpy(newest, mine + width, sizeof(float) * count * run->size);
+    memcpy(newest + width, mine + 2 * width, sizeof(float) * count * run->size);
 }
 
 /* What a text's tokens look at in their own text. */
@@ -165,6 +182,7 @@ static void look(const Run *run, int layer, int at_memory, float *room, int thre
         for (int unit = from, count; unit < to; unit += count) {
             int text = unit / heads, head = unit % heads;
             count = heads - head < to - unit ? heads - head : to - unit;
+            if (run->alone && !at_memory) remember_heads(run, layer, text, head, count);
             look_from_one(run, sight_of(run, layer, text), shared, text, head, count, query_stride, window, room);
         }
         return;
@@ -268,7 +286,7 @@ static void run_part(const Run *run, int thread, int threads) {
         const Layer *layer = stack->layer + l;
         ENTER(&layer->around_self);
         LINEAR(&layer->project, run->wide, 0);
-        if (job->pool || stack->rotary_table) {
+        if (!run->alone && (job->pool || stack->rotary_table)) {
             remember(run, l, thread, threads);
             meet(run->meeting, threads);
         }
@@ -313,6 +331,7 @@ int run_stack(const Stack *stack, const Job *job, int threads) {
     threads = enough(threads, rows * weights);
     Meeting meeting = {0};
     Run run = {.stack = stack, .job = job, .size = size, .key_width = key_width, .together = together, .meeting = &meeting};
+    run.alone = !together && stack->key_heads == stack->heads;
     run.room_floats = larger(width, stack->heads * longest);
     if (together && attention_room(longest, size) > run.room_floats) run.room_floats = attention_room(longest, size);
     int inputs = larger(width, stack->feedforward);

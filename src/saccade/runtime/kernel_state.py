@@ -5,6 +5,7 @@ the slots that no list names any more are found and used again when the pool is 
 """
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -49,9 +50,14 @@ class Memories:
             sources=sources,
         )
 
-    @property
+    @cached_property
     def longest(self) -> int:
         return int(self.sources.max(initial=0))
+
+    @cached_property
+    def pointers(self) -> tuple[int, int, int]:
+        """Of addresses, strides and sources; asked for at every step."""
+        return self.addresses.ctypes.data, self.strides.ctypes.data, self.sources.ctypes.data
 
     @property
     def nbytes(self) -> int:
@@ -162,10 +168,10 @@ class KernelState:
 
     def add_token(self) -> None:
         """Give every row a slot for its next token."""
-        slots = self._take(self.rows)
+        rows, slots = self.rows, self._take(self.rows)
         if self.longest >= self.places.shape[1]:
             self.places = _widened(self.places, 2 * self.places.shape[1])
-        self.places[np.arange(self.rows), self.lengths] = slots
+        self.places[np.arange(rows), self.lengths] = slots
         self.lengths = self.lengths + np.int32(1)
 
     def logits(self) -> Floats:

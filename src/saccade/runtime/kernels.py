@@ -239,6 +239,7 @@ class KernelDecoder:
         parts = (state.places, state.lengths, state.memory_of)
         places, lengths, memory_of = parts if texts is None else (np.ascontiguousarray(part[texts]) for part in parts)
         longest, memories = int(lengths.max()), state.memories
+        addresses, strides, sources = memories.pointers
         self.kernels.prepare_positions(longest - 1)
         self.kernels.run(
             native.Job(
@@ -253,9 +254,9 @@ class KernelDecoder:
                 places=_at(places),
                 lengths=_at(lengths),
                 places_per_text=places.shape[1],
-                memories=_at(memories.addresses),
-                memory_strides=_at(memories.strides),
-                sources=_at(memories.sources),
+                memories=addresses,
+                memory_strides=strides,
+                sources=sources,
                 longest_source=memories.longest,
                 memory_of=_at(memory_of),
                 wanted=_at(wanted),
