@@ -28,7 +28,7 @@ from saccade.train.loop import Outcome, TrainConfig, Work, train
 from saccade.train.objective import Losses, SequenceObjective
 from saccade.train.optim import AdamConfig, build_optimizer, clip
 from saccade.train.parts import BatchParts
-from saccade.train.schedule import inverse_square_root, linear_to_zero
+from saccade.train.schedule import inverse_square_root, linear_to_zero, trapezoid
 
 MARKS = Marks()
 PAD = MARKS.pad
@@ -70,6 +70,17 @@ def test_linear_rises_to_its_peak_at_the_end_of_warm_up_and_falls_to_almost_noth
         np.testing.assert_allclose(fall, fall[0])
         assert fall[0] < 0
         assert shares[-1] == pytest.approx(1 / (steps + 1 - warmup))
+
+
+@given(st.integers(10, 500), st.integers(0, 100))
+def test_a_trapezoid_is_flat_until_its_last_fifth_whatever_the_number_of_steps(steps: int, warmup: int) -> None:
+    shares = np.array([trapezoid(step, warmup, steps) for step in range(1, steps + 1)])
+    assert ((shares > 0) & (shares <= 1)).all()
+    flat = int(steps * 0.8)
+    longer = [trapezoid(step, warmup, 10 * steps) for step in range(1, flat + 1)]
+    np.testing.assert_allclose(shares[:flat], longer)
+    assert (np.diff(shares[max(flat, warmup) :]) < 0).all()
+    assert shares[-1] <= 1 / (0.2 * steps) + 1e-9
 
 
 # The objective

@@ -54,7 +54,7 @@ class TrainConfig(Record):
     adam: AdamConfig = AdamConfig()
     muon: float = Field(0.0, ge=0, lt=1)
     """Momentum of Muon, which then updates the matrices inside the blocks; Adam updates the rest. 0: Adam only."""
-    schedule: Literal["linear", "inverse-square-root"] = "linear"
+    schedule: Literal["linear", "inverse-square-root", "trapezoid"] = "linear"
     """Decay of the learning rate after warm-up."""
     layer_decay: float = Field(1.0, gt=0, le=1)
     """Learning rate of each layer, as a share of the rate of the layer above."""
