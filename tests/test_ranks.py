@@ -13,7 +13,7 @@ PACKAGE = Path(saccade.__file__).parent
 RANKS = {
     **dict.fromkeys(["errors"], -1),
     **dict.fromkeys(["config", "native"], 0),
-    **dict.fromkeys(["arch", "tokens", "sources", "tensors"], 1),
+    **dict.fromkeys(["arch", "tokens", "sources", "tensors", "sites"], 1),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
     **dict.fromkeys(["runtime"], 2.5),
     **dict.fromkeys(["models", "data", "decode", "plan"], 3),
@@ -33,6 +33,7 @@ ANSWERING = {
     "tokens",
     "sources",
     "tensors",
+    "sites",
     "folder",
     "presets",
     "runtime",
