@@ -182,7 +182,7 @@ def test_distribution_is_named_in_one_file_only() -> None:
         "def late():\n    from saccade.train.loop import train",
         "if TYPE_CHECKING:\n    from saccade.train.loop import train",
         "importlib.import_module('saccade.train.loop')",
-        "from saccade.look.record import TextLooks",
+        "from saccade.look.record import Looks",
         "from saccade.decode.session import Session",
         "from saccade.brandnew import thing",
     ],
