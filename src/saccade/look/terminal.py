@@ -10,6 +10,8 @@ from saccade.look.alignment import Alignment
 
 CELL = 4
 """Columns of the terminal for one weight: three digits and a space."""
+LEAST = 0.005
+"""The smallest weight that is not 0 per cent."""
 
 
 def draw_in_terminal(alignments: Sequence[Alignment], console: Console) -> None:
@@ -33,21 +35,29 @@ def _draw(alignment: Alignment, console: Console) -> None:
     across = -(-count // panels)  # even panels, rather than a last one of a single column
     for first in range(0, count, across):
         shown = range(first, min(first + across, count))
-        _panel(alignment, shown, margin, room, console)
+        # In a panel of several, most rows look elsewhere.
+        rows = [n for n, row in enumerate(alignment.weights_TS) if panels == 1 or row[shown].max() >= LEAST]
+        _panel(alignment, rows, shown, margin, room, console)
         if panels > 1:
-            said = f"columns {shown[0] + 1} to {shown[-1] + 1} of {count}"
-            console.print(Text(" " * margin + said, style="dim"), soft_wrap=True)
+            left_out = f"; {len(alignment.target) - len(rows)} rows of 0 left out"
+            said = f"columns {shown[0] + 1} to {shown[-1] + 1} of {count}{left_out}"
+            _say(said, margin, room, console)
     caption = f"{alignment.title}, per cent{f', in {panels} panels' if panels > 1 else ''}"
-    console.print(Text(" " * margin + caption, style="dim"), soft_wrap=True)
+    _say(caption, margin, room, console)
 
 
-def _panel(alignment: Alignment, shown: range, margin: int, room: int, console: Console) -> None:
+def _say(text: str, margin: int, room: int, console: Console) -> None:
+    """Below the cells, if there is room."""
+    console.print(Text(" " * margin * (margin + cell_len(text) <= room) + text, style="dim"))
+
+
+def _panel(alignment: Alignment, rows: list[int], shown: range, margin: int, room: int, console: Console) -> None:
     # Source words stand slanted down the columns they head, so that any length fits.
     for number, column in enumerate(shown):
         before = " " * margin + "│".ljust(CELL) * number + "╭ "
         console.print(Text(before + elide(alignment.source[column], room - len(before))), soft_wrap=True)
-    for word, row in zip(alignment.target, alignment.weights_TS, strict=True):
-        name = elide(word, margin - 2)
+    for number in rows:
+        row, name = alignment.weights_TS[number], elide(alignment.target[number], margin - 2)
         line = Text(" " * (margin - 2 - cell_len(name)) + name + "  ")
         for column in shown:
             share = min(1.0, float(row[column]) / alignment.top)
