@@ -15,6 +15,8 @@ UNFINISHED = "\ufffd"
 """What some bytes of a character look like."""
 LONGEST_CHARACTER = 4
 """Bytes of UTF-8."""
+MOST_MOMENTS = 60
+"""Of a recording, in a picture."""
 Groups = list[list[int]]
 """Positions that are drawn as one."""
 
@@ -102,6 +104,11 @@ class Time(_Single):
 
     def __len__(self) -> int:
         return self.count
+
+    def groups(self) -> Groups:
+        """Moments of equal length, as many as can be told apart."""
+        each = max(1, -(-self.count // MOST_MOMENTS))
+        return [list(range(first, min(first + each, self.count))) for first in range(0, self.count, each)]
 
     def name(self, group: Sequence[int]) -> str:
         return f"{group[0] * self.seconds:.2f} s"
