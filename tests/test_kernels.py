@@ -1,10 +1,7 @@
 """The C kernels equal plain PyTorch, up to the rounding they promise."""
 
 import ctypes
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,27 +121,6 @@ def test_without_kernels_numpy_finds_the_same_tokens(monkeypatch: pytest.MonkeyP
     expected = logits.log_softmax(dim=1).topk(3, dim=1)
     assert tokens.tolist() == expected.indices.tolist()
     torch.testing.assert_close(torch.from_numpy(logprobs), expected.values)
-
-
-def load_elsewhere(*, cache: Path, path: str) -> str:
-    """What another process, with another cache and search path, says of the kernels."""
-    code = "from saccade import native; print(native.why_not() or 'there')"
-    environment = {"XDG_CACHE_HOME": str(cache), "PATH": path, "PYTHONPATH": ":".join(sys.path)}
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return found.stdout.strip()
-
-
-def test_without_a_compiler_or_a_cache_the_reason_is_said(tmp_path: Path) -> None:
-    assert "compiler" in load_elsewhere(cache=tmp_path, path="/nowhere")
-    (tmp_path / "file").write_text("")
-    assert "file" in load_elsewhere(cache=tmp_path / "file", path="/usr/bin:/bin")
-
-
-def test_a_damaged_library_is_not_the_end(tmp_path: Path) -> None:
-    folder = tmp_path / "saccade"
-    folder.mkdir()
-    (folder / f"kernels-{native.identity()}.so").write_bytes(b"not a library")
-    assert load_elsewhere(cache=tmp_path, path="/usr/bin:/bin") != "there"
 
 
 def test_the_structures_are_as_large_as_in_c() -> None:

@@ -9,9 +9,9 @@ import pytest
 import saccade
 
 PACKAGE = Path(saccade.__file__).parent
-# `errors` stands below everything, `config` included.
+# `errors` and `cache` stand below everything, `config` included.
 RANKS = {
-    **dict.fromkeys(["errors"], -1),
+    **dict.fromkeys(["errors", "cache"], -1),
     **dict.fromkeys(["config", "native"], 0),
     **dict.fromkeys(["arch", "tokens", "sources", "tensors"], 1),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
@@ -27,6 +27,7 @@ RANKS = {
 }
 ANSWERING = {
     "errors",
+    "cache",
     "config",
     "native",
     "arch",
