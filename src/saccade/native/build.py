@@ -1,4 +1,4 @@
-"""Compiling the kernels for this machine, once: the library is kept in the private cache and checked before it is loaded."""
+"""Compiling the kernels for this machine, once: the library is kept in the private cache and checked before use."""
 
 import os
 import shutil
