@@ -19,13 +19,17 @@ from safetensors import SafetensorError
 from saccade.arch.weights import Weights, difference, stored
 from saccade.config import Table
 from saccade.errors import UserError
+from saccade.files import parse_json, read_file
 from saccade.tensors import StoredTensors, read_tensors
 from saccade.tokens.marks import Marks
 
 FORMAT = 2
 """Format 1 had other key names in config.json, which are still read, and no marks."""
-LARGEST_JSON = 64 * 2**20
+LARGEST_CONFIG = 8 * 2**20
+LARGEST_JSON = 32 * 2**20
+"""Read, the worst JSON is twenty times as large."""
 LARGEST_LIST = 64 * 2**20
+LARGEST_WEIGHTS = 16 * 2**30
 WORDS = "words.txt.xz"
 Storage = Literal["float32", "float16", "int8"]
 
@@ -92,10 +96,7 @@ def read_config(path: Path) -> Table:
         raise UserError(f"{path}: no such model folder")
     if not file.exists():
         raise UserError(f"{path}: not a model folder: it has no config.json{_unfinished(path)}")
-    try:
-        config = json.loads(_content(file, LARGEST_JSON))
-    except (ValueError, RecursionError):
-        raise UserError(f"{file}: not valid JSON") from None
+    config = parse_json(read_file(file, LARGEST_CONFIG), file)
     if not isinstance(config, dict) or not isinstance(config.get("format"), int):
         raise UserError(f"{file}: not a Saccade model: it states no format")
     if config["format"] > FORMAT:
@@ -121,7 +122,7 @@ def read_folder(path: Path) -> ModelFolder:
     contents = {}
     listed = [WORDS] if WORDS in digests else []
     for name in ("model.safetensors", "tokenizer.json", *listed):
-        content = _content(path / name, None if name.endswith("safetensors") else LARGEST_JSON)
+        content = read_file(path / name, LARGEST_WEIGHTS if name.endswith("safetensors") else LARGEST_JSON)
         if hashlib.sha256(content).hexdigest() != digests.get(name):
             raise UserError(f"{path / name}: damaged: its SHA-256 is not the one in config.json")
         contents[name] = content
@@ -145,16 +146,6 @@ def _list(file: Path, content: bytes) -> list[str]:
         return text.decode("utf-8").splitlines()
     except (lzma.LZMAError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
-
-
-def _content(file: Path, limit: int | None) -> bytes:
-    try:
-        size = file.stat().st_size
-        if limit is not None and size > limit:
-            raise UserError(f"{file}: {size:,} bytes; at most {limit:,} are read")
-        return file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from None
 
 
 def _unfinished(path: Path) -> str:
