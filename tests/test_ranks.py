@@ -12,7 +12,7 @@ PACKAGE = Path(saccade.__file__).parent
 # `errors` and `cache` stand below everything, `config` included.
 RANKS = {
     **dict.fromkeys(["errors", "cache"], -1),
-    **dict.fromkeys(["config", "native"], 0),
+    **dict.fromkeys(["config", "files", "native"], 0),
     **dict.fromkeys(["arch", "tokens", "sources", "tensors"], 1),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
     **dict.fromkeys(["runtime"], 2.5),
@@ -29,6 +29,7 @@ ANSWERING = {
     "errors",
     "cache",
     "config",
+    "files",
     "native",
     "arch",
     "tokens",

@@ -19,13 +19,17 @@ from safetensors import SafetensorError
 from saccade.arch.weights import Weights, difference, stored
 from saccade.config import Table
 from saccade.errors import UserError
+from saccade.files import parse_json, read_file
 from saccade.tensors import LARGE, MappedFile, StoredTensors, WrongDigest, read_tensors
 from saccade.tokens.marks import Marks
 
 FORMAT = 2
 """Format 1 had other key names in config.json, which are still read, and no marks."""
-LARGEST_JSON = 64 * 2**20
+LARGEST_CONFIG = 8 * 2**20
+LARGEST_JSON = 32 * 2**20
+"""Read, the worst JSON is twenty times as large."""
 LARGEST_LIST = 64 * 2**20
+LARGEST_WEIGHTS = 16 * 2**30
 WORDS = "words.txt.xz"
 DAMAGED = "damaged: its SHA-256 is not the one in config.json"
 Storage = Literal["float32", "float16", "int8"]
@@ -94,10 +98,7 @@ def read_config(path: Path) -> Table:
         raise UserError(f"{path}: no such model folder")
     if not file.exists():
         raise UserError(f"{path}: not a model folder: it has no config.json{_unfinished(path)}")
-    try:
-        config = json.loads(_content(file, LARGEST_JSON))
-    except (ValueError, RecursionError):
-        raise UserError(f"{file}: not valid JSON") from None
+    config = parse_json(read_file(file, LARGEST_CONFIG), file)
     if not isinstance(config, dict) or not isinstance(config.get("format"), int):
         raise UserError(f"{file}: not a Saccade model: it states no format")
     if config["format"] > FORMAT:
@@ -137,7 +138,10 @@ def read_folder(path: Path) -> ModelFolder:
 def _weights(file: Path, digests: Table) -> StoredTensors:
     """Read, or, if it is large, mapped."""
     try:
-        if file.stat().st_size < LARGE:
+        size = file.stat().st_size
+        if size > LARGEST_WEIGHTS:
+            raise UserError(f"{file}: {size:,} bytes; at most {LARGEST_WEIGHTS:,} are read")
+        if size < LARGE:
             return read_tensors(_content_of(file, LARGE, digests))
         return MappedFile(file, str(digests.get(file.name))).tensors()
     except WrongDigest:
@@ -148,7 +152,7 @@ def _weights(file: Path, digests: Table) -> StoredTensors:
 
 def _content_of(file: Path, limit: int, digests: Table) -> bytes:
     """What a file holds, its digest checked."""
-    content = _content(file, limit)
+    content = read_file(file, limit)
     if hashlib.sha256(content).hexdigest() != digests.get(file.name):
         raise UserError(f"{file}: {DAMAGED}")
     return content
@@ -164,16 +168,6 @@ def _list(file: Path, content: bytes) -> list[str]:
         return text.decode("utf-8").splitlines()
     except (lzma.LZMAError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
-
-
-def _content(file: Path, limit: int) -> bytes:
-    try:
-        size = file.stat().st_size
-        if size > limit:
-            raise UserError(f"{file}: {size:,} bytes; at most {limit:,} are read")
-        return file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from None
 
 
 def _unfinished(path: Path) -> str:

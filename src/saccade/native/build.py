@@ -1,4 +1,4 @@
-"""Compiles the kernels for this machine, once. The library is kept in the private cache and checked before it loads."""
+"""Compiling the kernels for this machine, once: the library is kept in the private cache and checked before use."""
 
 import os
 import shutil
