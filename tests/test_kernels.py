@@ -23,7 +23,7 @@ def _no_gradients() -> object:
 
 
 def packed(linear: nn.Linear, bits: int) -> Callable[[Tensor], Tensor]:
-    layer = Packed(linear.weight.numpy(), None if linear.bias is None else linear.bias.numpy(), bits)
+    layer = Packed.of(linear.weight.numpy(), None if linear.bias is None else linear.bias.numpy(), bits)
     return lambda x: torch.from_numpy(layer(x.numpy()))
 
 

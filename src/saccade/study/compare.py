@@ -78,7 +78,7 @@ class Comparison:
 def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, float]:
     """Seconds and target tokens of a step, measured on a few steps of a temporary model."""
     with tempfile.TemporaryDirectory() as scratch:
-        work, _ = task.prepare(recipe, folders, Path(scratch), resume=False)
+        work = task.prepare(recipe, folders, Path(scratch), resume=False).work
         optimizer, parts = equip(work.model, work.objective, recipe.train)
         work.model.train()
         times: list[float] = []
