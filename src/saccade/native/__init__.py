@@ -28,6 +28,8 @@ FILES = ("threads.c", "linear.c", "maths.c", "attention.c", "choose.c", "stack.c
 """In the order in which they build on one another."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu-tanh": 2, "silu": 3}
 """As maths.c numbers them."""
+MOST_INPUTS = 2**17
+"""Of a linear layer: 128 * 127 times as many, what bytes can sum up to in linear.c, is just below 2^31."""
 
 
 class Linear(ctypes.Structure):
@@ -199,6 +201,7 @@ def _declare(library: ctypes.CDLL) -> None:
 
 
 __all__ = [
+    "MOST_INPUTS",
     "Job",
     "Layer",
     "Linear",
