@@ -9,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from saccade import native
+from saccade.arch.gpt import GptConfig
 from saccade.decode.choose import best_tokens
+from saccade.runtime.kernels import unknown_parts
 from saccade.runtime.packing import Packed
 
 needs_kernels = pytest.mark.skipif(native.kernels() is None, reason=f"no C kernels: {native.why_not()}")
@@ -54,6 +56,53 @@ def test_the_largest_integers_do_not_overflow() -> None:
     x = torch.ones(7, 4096)
     torch.testing.assert_close(packed(linear, 16)(x), linear(x), rtol=1e-5, atol=0)
     torch.testing.assert_close(packed(linear, 8)(-x), linear(-x), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("weight", [1.0, -1.0])
+def test_the_widest_layer_does_not_overflow(bits: int, weight: float) -> None:
+    """Whatever comes first: sums that grow and shrink again, and bytes that are shifted to be positive."""
+    inputs = native.MOST_INPUTS
+    linear = nn.Linear(inputs, 17, bias=False)
+    linear.weight.fill_(weight)
+    x = torch.ones(5, inputs)
+    x[1] = -1
+    x[2, inputs // 4 :] = -1
+    x[3, : inputs // 4] = -1
+    x[4, ::2] = -1
+    torch.testing.assert_close(packed(linear, bits)(x), linear(x), rtol=1e-5, atol=1e-2)
+
+
+def test_a_wider_layer_is_refused() -> None:
+    with pytest.raises(ValueError, match="131,073 inputs"):
+        packed(nn.Linear(native.MOST_INPUTS + 1, 1, bias=False), 8)
+    config = GptConfig(layers=1, width=16, heads=2, feedforward=native.MOST_INPUTS + 1)
+    assert unknown_parts(config) == ["feedforward = 131073"]
+    assert unknown_parts(GptConfig(layers=1, width=16, heads=2, feedforward=native.MOST_INPUTS)) == []
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf, 3e38])
+def test_a_row_of_bad_numbers_spoils_no_other(bits: int, bad: float) -> None:
+    layer, x = packed(nn.Linear(100, 60), bits), torch.randn(7, 100)
+    before = layer(x)
+    x[3, ::7] = bad
+    after = layer(x)
+    assert torch.equal(after[:3], before[:3])
+    assert torch.equal(after[4:], before[4:])
+
+
+def test_the_best_of_rows_with_bad_numbers_are_tokens() -> None:
+    logits = torch.randn(5, 100)
+    logits[1, 10:] = torch.nan
+    logits[2] = torch.nan
+    logits[3] = -torch.inf
+    logits[4, 5] = torch.inf
+    logprobs, tokens = best_tokens(logits.numpy(), 4)
+    assert ((tokens >= 0) & (tokens < 100)).all()
+    expected = logits[:1].log_softmax(dim=1).topk(4, dim=1)
+    assert tokens[:1].tolist() == expected.indices.tolist()
+    torch.testing.assert_close(torch.from_numpy(logprobs[:1]), expected.values, rtol=1e-5, atol=1e-5)
 
 
 def test_zeros_stay_zeros() -> None:

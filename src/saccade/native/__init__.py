@@ -15,6 +15,7 @@ from importlib.resources import files
 
 from saccade.cache import explain
 from saccade.native.build import library_file, openmp, processor
+from saccade.native.forks import lost_threads, survive_forks
 
 # Sums may be reordered into vectors; infinities must stay infinities, so not all of -ffast-math.
 FLAGS = [
@@ -27,6 +28,8 @@ FILES = ("threads.c", "linear.c", "maths.c", "attention.c", "choose.c", "stack.c
 """In the order in which they build on one another."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu-tanh": 2, "silu": 3}
 """As maths.c numbers them."""
+MOST_INPUTS = 2**17
+"""Of a linear layer: 128 * 127 times as many, what bytes can sum up to in linear.c, is just below 2^31."""
 
 
 class Linear(ctypes.Structure):
@@ -120,7 +123,9 @@ def _built(*, afresh: bool) -> ctypes.CDLL | None:
     """The library, or None where it lacks a function; an OSError where it cannot be had or loaded."""
     library = ctypes.CDLL(str(library_file(f"kernels-{identity()}.so", _source(), FLAGS, afresh=afresh)))
     try:
-        return _declare(library)
+        _declare(library)
+        survive_forks(library)
+        return library
     except AttributeError:
         # Closed, or the loader would give the same one again when a better one stands in its place.
         _ctypes.dlclose(library._handle)
@@ -158,6 +163,8 @@ def threads() -> int:
 
     Avoids importing PyTorch, which would ask OpenMP too.
     """
+    if lost_threads():
+        return 1
     if asked := _threads_here.get():
         return asked
     if torch := sys.modules.get("torch"):
@@ -176,8 +183,8 @@ def single_threaded() -> Iterator[None]:
         _threads_here.reset(token)
 
 
-def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
-    library.most_threads.argtypes = []
+def _declare(library: ctypes.CDLL) -> None:
+    library.most_threads.argtypes = library.end_threads.argtypes = []
     library.multiplies_bytes.argtypes = []
     library.packed_bytes.argtypes = [c_int, c_int, c_int]
     library.packed_bytes.restype = c_int64
@@ -191,10 +198,10 @@ def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
     library.cross_entropy.restype = None
     library.add_dropped.argtypes = [c_void_p, c_void_p, c_void_p, c_int64, c_uint64, c_int, c_float, c_int]
     library.add_dropped.restype = None
-    return library
 
 
 __all__ = [
+    "MOST_INPUTS",
     "Job",
     "Layer",
     "Linear",

@@ -39,6 +39,7 @@ def unknown_parts(config: BlockConfig) -> list[str]:
     found = {
         f"norm = {config.norm!r}": config.norm not in KNOWN_NORMS,
         f"activation = {config.activation!r}": config.activation not in KNOWN_ACTIVATIONS,
+        f"feedforward = {config.feedforward}": config.feedforward > native.MOST_INPUTS,
     }
     return [part for part, is_unknown in found.items() if is_unknown]
 

@@ -18,6 +18,8 @@ class Packed:
         """`scales` and `bias` are padded: the kernels finish whole panels of outputs."""
         self.library = native.needed()
         (self.outputs, self.inputs), self.bits = shape, bits
+        if self.inputs > native.MOST_INPUTS:
+            raise ValueError(f"{self.inputs:,} inputs; the kernels sum up at most {native.MOST_INPUTS:,}")
         self.parts = (weights, scales, bias)
         self.layer = native.Linear(self.outputs, self.inputs, bits, *(part.ctypes.data for part in self.parts))
 
