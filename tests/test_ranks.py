@@ -9,10 +9,10 @@ import pytest
 import saccade
 
 PACKAGE = Path(saccade.__file__).parent
-# `errors` stands below everything, `config` included.
+# `errors` and `cache` stand below everything, `config` included.
 RANKS = {
-    **dict.fromkeys(["errors"], -1),
-    **dict.fromkeys(["config", "native"], 0),
+    **dict.fromkeys(["errors", "cache"], -1),
+    **dict.fromkeys(["config", "files", "native"], 0),
     **dict.fromkeys(["arch", "tokens", "sources", "tensors", "sites"], 1),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
     **dict.fromkeys(["runtime"], 2.5),
@@ -27,7 +27,9 @@ RANKS = {
 }
 ANSWERING = {
     "errors",
+    "cache",
     "config",
+    "files",
     "native",
     "arch",
     "tokens",

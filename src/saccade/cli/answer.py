@@ -260,7 +260,7 @@ def _show(
         if answer is not None and not isinstance(answer, UserError):
             _print(answer, options, line if keeps else None)
         elif keeps:
-            sys.stdout.write(line.around(line.text or ""))
+            sys.stdout.writelines(line.unchanged())
         else:
             record = {"source": line.text, "text": ""}
             print(json.dumps(record, ensure_ascii=False) if options.format == "json" else "")

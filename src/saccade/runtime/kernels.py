@@ -19,8 +19,10 @@ from saccade.arch.positions import RotaryConfig
 from saccade.runtime.contract import Array, ArrayMemory, Booleans, Floats, Ids
 from saccade.runtime.kernel_state import Int32s, KernelState, Memories
 from saccade.runtime.layers import Weights, merge_heads, rotate, split_heads
+from saccade.runtime.packed_layers import PackedLayers
 from saccade.runtime.packing import Packed
 from saccade.runtime.plain import PlainEmbedding
+from saccade.tensors import row_table
 
 FIRST_POSITIONS = 512
 """Rotary angles that are prepared at once."""
@@ -37,6 +39,7 @@ def unknown_parts(config: BlockConfig) -> list[str]:
     found = {
         f"norm = {config.norm!r}": config.norm not in KNOWN_NORMS,
         f"activation = {config.activation!r}": config.activation not in KNOWN_ACTIVATIONS,
+        f"feedforward = {config.feedforward}": config.feedforward > native.MOST_INPUTS,
     }
     return [part for part, is_unknown in found.items() if is_unknown]
 
@@ -47,6 +50,7 @@ class KernelStack:
     def __init__(self, config: BlockConfig, weights: Weights, bits: int) -> None:
         self.library = native.needed()
         self.config, self.weights, self.bits = config, weights, bits
+        self.layers = PackedLayers(weights)
         self.crosses = "blocks.0.cross_attention.query.weight" in weights
         self.kept: list[object] = []
         layers = (native.Layer * config.layers)()
@@ -100,12 +104,12 @@ class KernelStack:
             raise MemoryError(f"no memory for {job.rows} rows")
 
     def packed(self, name: str, bits: int | None = None) -> Packed:
-        return Packed(self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias"), bits or self.bits)
+        return self.layers.layer(name, bits or self.bits)
 
     def _has_int8_head(self) -> bool:
         """Whether most of a large vocabulary's logits are computed in int8, and only those that may be chosen in int16:
         where bytes are multiplied faster, and a search, not a random draw, chooses."""
-        large = len(self.weights["head.weight"]) >= LARGE_VOCABULARY
+        large = row_table(self.weights, "head.weight").shape[0] >= LARGE_VOCABULARY
         return large and self.bits == 16 and self.crosses and bool(self.library.multiplies_bytes())
 
     def _linear(self, name: str, bits: int | None = None) -> native.Linear:
@@ -126,6 +130,7 @@ class KernelEncoder:
     def __init__(self, config: StackConfig | BertConfig, weights: Weights, bits: int) -> None:
         self.embed = PlainEmbedding(config, weights)
         self.kernels = KernelStack(config, weights, bits)
+        self.kernels.layers.keep()
 
     def __call__(self, source_MS: Ids, mask_MS: Booleans | None = None, segments_MS: Ids | None = None) -> ArrayMemory:
         texts, length = source_MS.shape
@@ -162,7 +167,8 @@ class KernelDecoder:
         self.kernels = KernelStack(config, weights, bits)
         crossing = range(config.layers) if self.kernels.crosses else []
         self.project = [self.kernels.packed(f"blocks.{number}.cross_attention.project") for number in crossing]
-        self.vocabulary = weights["head.weight"].shape[0]
+        self.kernels.layers.keep()
+        self.vocabulary = row_table(weights, "head.weight").shape[0]
 
     def start(self, memory: ArrayMemory | None, rows: int = 1) -> KernelState:
         count = len(memory.states_MSD) if memory else 1
