@@ -9,9 +9,9 @@ from PIL import Image
 from rich.cells import cell_len
 from rich.console import Console
 
+from saccade.axes import Grid, Pieces, Positions, Time
 from saccade.errors import UserError
 from saccade.look.alignment import align
-from saccade.look.axes import Grid, Pieces, Positions, Time
 from saccade.look.overlay import LONGER_SIDE, PicturePanels
 from saccade.look.record import LayerLooks, Looks
 from saccade.look.shapes import Box, Raster, Word

@@ -12,10 +12,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from safetensors.numpy import save
 
+from saccade.axes import Actions, Axis, Grid, Pieces, Positions, Time
 from saccade.errors import UserError, WrongUse
 from saccade.look import lettering
 from saccade.look.alignment import Alignment, clearest
-from saccade.look.axes import Actions, Axis, Grid, Pieces, Positions, Time
 from saccade.look.file import KEY
 from saccade.look.picture import png, svg
 from saccade.look.record import LayerLooks, Looks

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.look.axes import Axis, Grid
+from saccade.axes import Axis, Grid
 from saccade.runtime.contract import Floats
 
 SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from saccade.axes import Grid
 from saccade.errors import UserError
 from saccade.look.alignment import Alignment
-from saccade.look.axes import Grid
 from saccade.look.heatmap import colour
 from saccade.look.lettering import width
 from saccade.look.shapes import FAINT, Box, Raster, Shape, Word

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from saccade.axes import Axis, Pieces, Positions
 from saccade.errors import UserError, WrongUse
 from saccade.look.alignment import Alignment, align, clearest
-from saccade.look.axes import Axis, Pieces, Positions
 from saccade.runtime.contract import Floats
 from saccade.runtime.watch import ArraysHeard
 from saccade.sites import SOURCE, TARGET, Kind

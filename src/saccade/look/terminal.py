@@ -6,8 +6,8 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
+from saccade.axes import Grid
 from saccade.look.alignment import Alignment
-from saccade.look.axes import Grid
 
 CELL = 4
 """Columns of the terminal for one weight: three digits and a space."""
