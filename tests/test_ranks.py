@@ -12,8 +12,8 @@ PACKAGE = Path(saccade.__file__).parent
 # `errors` and `cache` stand below everything, `config` included.
 RANKS = {
     **dict.fromkeys(["errors", "cache"], -1),
-    **dict.fromkeys(["config", "files", "native"], 0),
-    **dict.fromkeys(["arch", "tokens", "sources", "tensors", "sites"], 1),
+    **dict.fromkeys(["config", "files", "native", "sites"], 0),
+    **dict.fromkeys(["arch", "tokens", "sources", "tensors"], 1),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
     **dict.fromkeys(["runtime"], 2.5),
     **dict.fromkeys(["models", "data", "decode", "plan"], 3),
