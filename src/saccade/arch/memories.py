@@ -1,0 +1,21 @@
+"""Names of memories: a decoder may look at what several encoders read, each under its own name."""
+
+import re
+
+SOURCE = "source"
+"""The memory of a model's only `encoder`."""
+RESERVED = frozenset({"target", "row", "chosen", "distance"})
+"""What other matrices are counted by."""
+
+
+def named(part: str, memory: str) -> str:
+    """What an encoder, or a look at its memory, is called: `cross_attention`, or `cross_attention_picture` where the
+    memory is called picture."""
+    return part if memory == SOURCE else f"{part}_{memory}"
+
+
+def check_name(memory: str) -> str:
+    """A name that can be part of a tensor's name."""
+    if not re.fullmatch("[a-z][a-z0-9_]{0,30}", memory) or memory in RESERVED:
+        raise ValueError(f"a memory has a name such as 'picture', in small letters, not {memory!r}")
+    return memory
