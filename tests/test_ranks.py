@@ -12,7 +12,7 @@ PACKAGE = Path(saccade.__file__).parent
 # `errors` stands below everything, `config` included.
 RANKS = {
     **dict.fromkeys(["errors"], -1),
-    **dict.fromkeys(["config", "native"], 0),
+    **dict.fromkeys(["config", "native", "sites"], 0),
     **dict.fromkeys(["arch", "tokens", "sources", "tensors"], 1),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
     **dict.fromkeys(["runtime"], 2.5),
@@ -33,6 +33,7 @@ ANSWERING = {
     "tokens",
     "sources",
     "tensors",
+    "sites",
     "folder",
     "presets",
     "runtime",

@@ -8,10 +8,11 @@ from pydantic import Field, model_validator
 from saccade.arch.block import BlockConfig
 from saccade.arch.convolution import ConvConfig
 from saccade.arch.front_end import FrontEnd, PatchesFrontEnd, TokensFrontEnd, input_of
-from saccade.arch.memories import SOURCE, check_name, named
+from saccade.arch.memories import check_name, named
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
 from saccade.arch.weights import Weights, flops, joined, linear, tied, within
 from saccade.config import Record, Table
+from saccade.sites import SOURCE
 
 
 class StackConfig(BlockConfig):

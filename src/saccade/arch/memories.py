@@ -3,15 +3,15 @@
 import re
 from collections.abc import Collection
 
-SOURCE = "source"
-"""The memory of a model's only `encoder`."""
-RESERVED = frozenset({"target", "row", "chosen", "distance"})
+from saccade.sites import SOURCE, TARGET
+
+RESERVED = frozenset({TARGET, "row", "chosen", "distance"})
 """What other matrices are counted by."""
 
 
 def named(part: str, memory: str) -> str:
-    """What an encoder, or a look at its memory, is called: `cross_attention`, or `cross_attention_picture` where the
-    memory is called picture."""
+    """What an encoder, or a look at its memory, is called: `cross_attention_picture` where the memory is called
+    picture, and `cross_attention` where it is `source`, that of a model's only encoder."""
     return part if memory == SOURCE else f"{part}_{memory}"
 
 

@@ -6,9 +6,10 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from saccade.arch.front_end import FrontEnd, PatchesFrontEnd, TokensFrontEnd
-from saccade.arch.memories import SOURCE, named
+from saccade.arch.memories import named
 from saccade.arch.weights import Weights, joined, linear, within
 from saccade.config import Record
+from saccade.sites import SOURCE
 
 CellName = Literal["gru", "lstm"]
 GATES: dict[CellName, int] = {"gru": 3, "lstm": 4}

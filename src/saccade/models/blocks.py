@@ -10,11 +10,12 @@ from saccade.nn.feedforward import FeedForward, GatedFeedForward
 from saccade.nn.multihead import CrossAttention, SelfAttention
 from saccade.nn.norms import RESIDUALS, Norm, norms
 from saccade.nn.rotary import build_rotary
+from saccade.sites import Site
 
 
-def build_blocks(config: BlockConfig, memories: Mapping[str, int] = NO_MEMORY) -> Blocks:
-    """Blocks that also look at `memories` of these names and widths."""
-    return Blocks(_block(config, config.window(layer), memories) for layer in range(config.layers))
+def build_blocks(config: BlockConfig, site: Site, memories: Mapping[str, int] = NO_MEMORY) -> Blocks:
+    """`site` is what their self-attention says of itself; they also look at `memories` of these names and widths."""
+    return Blocks(_block(config, site, config.window(layer), memories) for layer in range(config.layers))
 
 
 def build_norm(config: BlockConfig) -> nn.Module:
@@ -31,10 +32,16 @@ def _norm(config: BlockConfig) -> Norm:
     return norms(config.norm, config.epsilon)
 
 
-def _block(config: BlockConfig, window: int | None, memories: Mapping[str, int]) -> Block:
+def _block(config: BlockConfig, site: Site, window: int | None, memories: Mapping[str, int]) -> Block:
     rotary = build_rotary(config.positions, config.head_width)
     attention = SelfAttention(
-        config.width, config.heads, key_heads=config.key_heads, rotary=rotary, window=window, bias=config.bias
+        config.width,
+        config.heads,
+        key_heads=config.key_heads,
+        rotary=rotary,
+        window=window,
+        bias=config.bias,
+        site=site,
     )
     feedforward = GatedFeedForward if config.gated else FeedForward
     return Block(
@@ -42,7 +49,7 @@ def _block(config: BlockConfig, window: int | None, memories: Mapping[str, int])
         feedforward(config.width, config.feedforward, config.activation, bias=config.bias),
         lambda: RESIDUALS[config.order](config.width, config.dropout, _norm(config)),
         {
-            name: CrossAttention(config.width, config.heads, memory_width, rotary=rotary)
+            name: CrossAttention(config.width, config.heads, memory_width, rotary=rotary, memory=name)
             for name, memory_width in memories.items()
         },
     )

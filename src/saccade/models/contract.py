@@ -138,11 +138,6 @@ class Encoder(nn.Module):
     width: int
     """Width of its states."""
 
-    @property
-    def summary_width(self) -> int:
-        """Width of its memories' summary."""
-        return self.width
-
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
         """`source_MS` is what its front end takes: tokens, or pictures [M, height, width, channels]."""
         raise NotImplementedError

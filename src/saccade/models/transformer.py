@@ -25,16 +25,17 @@ from saccade.nn.cache import KeyValueCache, Past
 from saccade.nn.embed import Embedding
 from saccade.nn.front_end import Patches
 from saccade.nn.masks import Causal, Keys, Mask
+from saccade.sites import SOURCE, Site
 
 
 class TransformerEncoder(Encoder):
     """Every token looks at every token of its own text, or every patch at every patch of its own picture."""
 
-    def __init__(self, config: StackConfig, embed: Embedding | Patches) -> None:
+    def __init__(self, config: StackConfig, embed: Embedding | Patches, memory: str = SOURCE) -> None:
         super().__init__()
         self.width = config.width
         self.embed = embed
-        self.blocks = begin_blocks(build_blocks(config))
+        self.blocks = begin_blocks(build_blocks(config, Site.encoder(memory)))
         self.norm = last_norm(config)
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
@@ -169,7 +170,8 @@ class TransformerDecoder(StackDecoder):
     def __init__(
         self, config: StackConfig, embed: Embedding, head: nn.Linear, memories: Mapping[str, int] = NO_MEMORY
     ) -> None:
-        super().__init__(embed, begin_blocks(build_blocks(config, memories)), last_norm(config), head)
+        blocks = begin_blocks(build_blocks(config, Site.decoder(), memories))
+        super().__init__(embed, blocks, last_norm(config), head)
 
 
 def _past(state: TransformerState, count: int) -> Mask | None:
