@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from saccade.arch.block import BlockConfig
 from saccade.arch.convolution import ConvConfig
-from saccade.arch.front_end import FrontEnd, PatchesFrontEnd, TokensFrontEnd, input_of
+from saccade.arch.front_end import FrontEnd, PatchesFrontEnd, TokensFrontEnd
 from saccade.arch.memories import check_name, named
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
 from saccade.arch.weights import Weights, flops, joined, linear, tied, within
@@ -190,11 +190,11 @@ class EncoderDecoderConfig(Record):
     def flops(self, vocabulary: int, source: int | Mapping[str, int], target: int) -> float:
         """Floating-point operations of one forward pass over so many positions, in weight matrices; several memories
         have theirs by name."""
-        counts = {SOURCE: source} if isinstance(source, int) else dict(source)
+        positions = dict.fromkeys(self.readers, source) if isinstance(source, int) else source
+        counts = {"target": target}
         for name, reader in self.readers.items():
-            if isinstance(reader.front_end, PatchesFrontEnd):
-                counts[input_of(name)] = counts.get(name, 0) - reader.front_end.extra
-        return flops(self.weights(vocabulary), counts | {"target": target})
+            counts |= reader.front_end.counts(name, positions[name])
+        return flops(self.weights(vocabulary), counts)
 
 
 def reader_weights(config: EncoderConfig, vocabulary: int, memory: str = SOURCE) -> Weights:

@@ -31,6 +31,10 @@ class TokensFrontEnd(Record):
             found |= table("embed.positions.vectors", self.positions.length, part)
         return found
 
+    def counts(self, per: str, positions: int) -> dict[str, int]:
+        """How often matrices are multiplied for so many positions of the memory `per`."""
+        return {per: positions}
+
 
 class PatchesFrontEnd(Record):
     """A picture in squares, each projected to a vector (Dosovitskiy et al. 2020, 3.1). Every place of the grid has a
@@ -86,17 +90,20 @@ class PatchesFrontEnd(Record):
         return self.patch * self.patch * self.channels
 
     def weights(self, width: int, vocabulary: int, per: str) -> Weights:
-        """`width` is that of the vectors that enter the first layer. The patches' matrix is multiplied once for every
-        `input_of(per)`."""
-        found = linear("embed.patches", width, self.inputs, input_of(per))
+        """`width` is that of the vectors that enter the first layer."""
+        found = linear("embed.patches", width, self.inputs, _input_of(per))
         if self.class_token:
             found |= {"embed.class_token": Weight((width,))}
         return found | table("embed.positions.vectors", self.length, width)
+
+    def counts(self, per: str, positions: int) -> dict[str, int]:
+        """How often matrices are multiplied for so many positions of the memory `per`: a class token is a position, but
+        no patch."""
+        return {per: positions, _input_of(per): positions - self.extra}
 
 
 FrontEnd = TokensFrontEnd | PatchesFrontEnd
 
 
-def input_of(per: str) -> str:
-    """What a front end's matrices are counted by: a class token is a position, but no input."""
+def _input_of(per: str) -> str:
     return f"{per} input"

@@ -142,6 +142,10 @@ class Encoder(nn.Module):
         """`source_MS` is what its front end takes: tokens, or pictures [M, height, width, channels]."""
         raise NotImplementedError
 
+    def flops(self, source: int) -> float:
+        """Floating-point operations of one forward pass over `source` positions, in weight matrices."""
+        raise NotImplementedError
+
 
 class TextEncoder(Encoder):
     """Reads a text, or two as one row, to be classified or tagged."""
@@ -151,10 +155,6 @@ class TextEncoder(Encoder):
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None, segments_MS: Tensor | None = None) -> Memory:
         """`segments_MS` says which of two texts each token is of; None where there is one."""
-        raise NotImplementedError
-
-    def flops(self, source: int) -> float:
-        """Floating-point operations of one forward pass over `source` tokens, in weight matrices."""
         raise NotImplementedError
 
 

@@ -100,7 +100,8 @@ class RecurrentState(State):
     def nbytes(self) -> int:
         carried = [part for layer in self.layers for part in layer]
         fed = [] if self.fed_BE is None else [self.fed_BE]
-        return sum(part.nbytes for part in (*carried, *self.seen.values(), self.summary_MC, *fed))
+        kept = sum(part.nbytes for part in (*carried, self.summary_MC, *fed))
+        return kept + sum(one.nbytes for one in self.seen.values())
 
     @property
     def top_BH(self) -> Tensor:

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from saccade.arch.block import NO_MEMORY
-from saccade.arch.encoder_decoder import StackConfig
+from saccade.arch.encoder_decoder import StackConfig, reader_weights
+from saccade.arch.weights import flops
 from saccade.models.blocks import build_blocks, last_norm
 from saccade.models.contract import (
     AnyMemory,
@@ -33,7 +34,7 @@ class TransformerEncoder(Encoder):
 
     def __init__(self, config: StackConfig, embed: Embedding | Patches, memory: str = SOURCE) -> None:
         super().__init__()
-        self.width = config.width
+        self.config, self.width = config, config.width
         self.embed = embed
         self.blocks = begin_blocks(build_blocks(config, Site.encoder(memory)))
         self.norm = last_norm(config)
@@ -45,6 +46,9 @@ class TransformerEncoder(Encoder):
         for block in self.blocks:
             x = block(x, mask)
         return Memory(self.norm(x), mask_MS, grid=vectors.grid)
+
+    def flops(self, source: int) -> float:
+        return flops(reader_weights(self.config, 0), self.config.front_end.counts(SOURCE, source))
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class TransformerState(State):
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in (*self.caches, *self.memories.values()))
+        return sum(cache.nbytes for cache in self.caches) + sum(one.nbytes for one in self.memories.values())
 
     def reorder(self, rows: Tensor) -> "TransformerState":
         caches = [cache.reorder(rows) for cache in self.caches]

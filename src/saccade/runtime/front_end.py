@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from saccade.arch.front_end import PatchesFrontEnd
-from saccade.runtime.contract import Array, Booleans, Floats
+from saccade.arch.front_end import FrontEnd, PatchesFrontEnd
+from saccade.runtime.contract import Booleans, Floats, Source
 from saccade.runtime.layers import Weights, linear
 
 Grid = tuple[int, int]
@@ -18,9 +18,7 @@ class PlainPatches:
         positions = self.weights["embed.positions.vectors.weight"]
         self.first, self.places = positions[: config.extra], positions[config.extra :].reshape(*config.grid, -1)
 
-    def __call__(
-        self, pictures_MHWC: Array, mask_MS: Booleans | None = None
-    ) -> tuple[Floats, Booleans | None, Grid]:
+    def __call__(self, pictures_MHWC: Source, mask_MS: Booleans | None = None) -> tuple[Floats, Booleans | None, Grid]:
         """Vectors [M, S, D], which of them are real, and the grid of the last ones. `mask_MS` is True for the patches
         that are real; the class token always is."""
         side, (memories, height, width, channels) = self.config.patch, pictures_MHWC.shape
@@ -34,3 +32,8 @@ class PlainPatches:
             x_MSD = np.concatenate([np.broadcast_to(first_1D, (memories, *first_1D.shape)), x_MSD], axis=1)
             mask_MS = None if mask_MS is None else np.pad(mask_MS, ((0, 0), (1, 0)), constant_values=True)
         return x_MSD, mask_MS, (rows, columns)
+
+
+def patches_of(front: FrontEnd, weights: Weights) -> PlainPatches | None:
+    """What reads an encoder's pictures; None where it reads tokens."""
+    return PlainPatches(front, weights) if isinstance(front, PatchesFrontEnd) else None
