@@ -102,11 +102,11 @@ class EncoderDecoderConfig(Record):
             check_name(name)
             if isinstance(encoder, StackConfig) and any(encoder.windows):
                 raise ValueError("windows are for stacks that write; an encoder looks in both directions")
-        self._ties_fit()
         if isinstance(self.decoder, StackConfig) and self.decoder.front is not None:
             raise ValueError("a front end is an encoder's; what a decoder writes are tokens")
         if isinstance(self.decoder, ConvConfig) and len(self.readers) > 1:
             raise ValueError(f"a convolutional decoder looks at one memory, not at {len(self.readers)}")
+        self._ties_fit()
         return self
 
     def _ties_fit(self) -> None:
