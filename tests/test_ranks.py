@@ -9,10 +9,10 @@ import pytest
 import saccade
 
 PACKAGE = Path(saccade.__file__).parent
-# `errors` stands below everything, `config` included.
+# `errors` and `cache` stand below everything, `config` included.
 RANKS = {
-    **dict.fromkeys(["errors"], -1),
-    **dict.fromkeys(["config", "native", "sites"], 0),
+    **dict.fromkeys(["errors", "cache"], -1),
+    **dict.fromkeys(["config", "files", "native", "sites"], 0),
     **dict.fromkeys(["arch", "tokens", "sources", "tensors"], 1),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
     **dict.fromkeys(["runtime"], 2.5),
@@ -27,7 +27,9 @@ RANKS = {
 }
 ANSWERING = {
     "errors",
+    "cache",
     "config",
+    "files",
     "native",
     "arch",
     "tokens",
@@ -182,7 +184,7 @@ def test_distribution_is_named_in_one_file_only() -> None:
         "def late():\n    from saccade.train.loop import train",
         "if TYPE_CHECKING:\n    from saccade.train.loop import train",
         "importlib.import_module('saccade.train.loop')",
-        "from saccade.look.record import TextLooks",
+        "from saccade.look.record import Looks",
         "from saccade.decode.session import Session",
         "from saccade.brandnew import thing",
     ],

@@ -260,7 +260,7 @@ def _show(
         if answer is not None and not isinstance(answer, UserError):
             _print(answer, options, line if keeps else None)
         elif keeps:
-            sys.stdout.write(line.around(line.text or ""))
+            sys.stdout.writelines(line.unchanged())
         else:
             record = {"source": line.text, "text": ""}
             print(json.dumps(record, ensure_ascii=False) if options.format == "json" else "")
@@ -295,9 +295,9 @@ def draw_looks(answer: "Answer", file: Path, layer: int | None, head: int | None
         return
     from rich.console import Console
 
-    from saccade.look.picture import draw_in_terminal
+    from saccade.look.terminal import draw_in_terminal
 
-    draw_in_terminal(answer.looks.alignment(layer, head), Console(highlight=False))
+    draw_in_terminal(answer.looks.alignments(layer, head), Console(highlight=False))
 
 
 def _check_look(texts: tuple[str, ...], options: Asking) -> None:

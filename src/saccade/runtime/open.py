@@ -191,6 +191,10 @@ class LanguageRuntime:
         """Of the token that follows each position, exact: [B, T, V]."""
         return _write(self.plain, None, tokens_BT)
 
+    def written(self, tokens_BT: Ids) -> Floats:
+        """The same, in the arithmetic that it writes in."""
+        return _write(self.decoder, None, tokens_BT)
+
     def look(self, tokens_BT: Ids) -> ArraysHeard:
         """Every attention weight of one pass over a text."""
         return _heard(lambda: self.logits(tokens_BT))

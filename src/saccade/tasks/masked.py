@@ -26,14 +26,15 @@ from saccade.models.encoders import build_encoder_model
 from saccade.models.xlnet import PermutationModel
 from saccade.pipelines.filler import Filler
 from saccade.pipelines.pipeline import Report, Request, unreported
-from saccade.tasks.contract import Recipe
+from saccade.tasks.arithmetic import Figure
+from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.encoder import with_mask
 from saccade.tasks.sizes import masked_sizes_for
-from saccade.tasks.store import kept_vocabulary, store
+from saccade.tasks.store import kept_vocabulary
 from saccade.tasks.texts import FilesConfig, split_texts
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
-from saccade.train.loop import Outcome, TrainConfig, Work
+from saccade.train.loop import TrainConfig, Work
 from saccade.train.objective import MaskedObjective, PermutedObjective
 from saccade.train.optim import AdamConfig
 from saccade.weights import filled
@@ -105,7 +106,7 @@ class MaskedTask:
 
     def prepare(
         self, recipe: MaskedRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
-    ) -> tuple[Work, list[str]]:
+    ) -> Prepared:
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None
         if arrays is None:
@@ -140,29 +141,20 @@ class MaskedTask:
             f"{recipe.train.steps:,} steps of {recipe.train.batch_tokens:,} tokens = {epochs:.1f} epochs, "
             f"{rows.fill()[0]:.0%} of positions real",
         ]
-        return work, told
-
-    def finish(
-        self,
-        recipe: MaskedRecipe,
-        work: Work,
-        outcome: Outcome,
-        folders: Sequence[Path],
-        out: Path,
-        report: Report = unreported,
-    ) -> list[Score]:
-        settings = {
-            "model": recipe.model.table(),
-            "data": recipe.data.table(),
-            "masking": recipe.masking.table(),
-            "next_sentence": recipe.next_sentence,
-        }
-        return store(
-            *(self, recipe, settings, work, outcome, out),
-            marks=with_mask(kept_vocabulary(out, spaced=False)).marks,
+        return Prepared(
+            work=work,
+            settings={
+                "model": recipe.model.table(),
+                "data": recipe.data.table(),
+                "masking": recipe.masking.table(),
+                "next_sentence": recipe.next_sentence,
+            },
+            marks=marks,
             storage=recipe.storage,
-            test=folders,
-            report=report,
+            messages=told,
+            files=[text.file for text in (*recipe.data.train, *recipe.data.valid)],
+            test=lambda pipeline, folder, _: _scores(pipeline, folder, valid, hider),
+            figure=lambda pipeline: _figure(pipeline, held_rows, hider),
         )
 
     def evaluate(
@@ -184,14 +176,19 @@ class MaskedTask:
             trained = FilesConfig.read(folder.config.get("data", {}), where=where)
             texts = split_texts(trained, folders, lowercase=False)[1]
         masking = MaskingConfig.read(folder.config.get("masking", {}), where=where)
-        vocabulary, config = pipeline.vocabulary, pipeline.model.config
-        corpus, ids = Corpus.of(vocabulary, texts), len(vocabulary) + 1
-        model = filled(folder, config.weights(ids), lambda: build_encoder_model(config, ids)).eval()
-        assert isinstance(model, MaskedModel | PermutationModel)
-        next_sentence = isinstance(model, MaskedModel) and model.follows is not None
-        context = config.context
-        rows = Rows(corpus, vocabulary.marks, context=context, budget=8192, seed=0, next_sentence=next_sentence)
-        return guess(model, rows, Hider.of(masking, vocabulary)).scores()
+        corpus = Corpus.of(pipeline.vocabulary, texts)
+        return _scores(pipeline, folder, corpus, Hider.of(masking, pipeline.vocabulary))
+
+
+def _scores(pipeline: Filler, folder: ModelFolder, corpus: Corpus, hider: Hider) -> list[Score]:
+    vocabulary, config = pipeline.vocabulary, pipeline.model.config
+    ids = len(vocabulary) + 1
+    model = filled(folder, config.weights(ids), lambda: build_encoder_model(config, ids)).eval()
+    assert isinstance(model, MaskedModel | PermutationModel)
+    next_sentence = isinstance(model, MaskedModel) and model.follows is not None
+    context = config.context
+    rows = Rows(corpus, vocabulary.marks, context=context, budget=8192, seed=0, next_sentence=next_sentence)
+    return guess(model, rows, hider).scores()
 
 
 def _rows(recipe: MaskedRecipe, corpus: Corpus, marks: Marks, budget: int, seed: int) -> Rows:
@@ -209,6 +206,18 @@ def _rows(recipe: MaskedRecipe, corpus: Corpus, marks: Marks, budget: int, seed:
 def _validate(model: nn.Module, rows: Rows, hider: Hider) -> dict[str, float]:
     assert isinstance(model, MaskedModel | PermutationModel)
     return guess(model, rows, hider).figures()
+
+
+def _figure(pipeline: Filler, rows: Rows, hider: Hider) -> Figure:
+    """The share of masked words that a loaded model finds."""
+    right, masked = 0, 0
+    for numbers in rows.batches:
+        batch = rows.masked(numbers, hider)
+        given = (batch.tokens_BT, batch.mask_BT, batch.segments_BT, batch.chosen_BT)
+        logits_NV = pipeline.model.outputs(*(None if one is None else one.numpy() for one in given))  # type: ignore[arg-type]
+        right += int((logits_NV.argmax(axis=1) == batch.labels_N.numpy()).sum())
+        masked += len(batch.labels_N)
+    return Figure("masked words", 100 * right / max(masked, 1))
 
 
 def _flat(name: str, corpus: Corpus) -> list[tuple[str, np.ndarray]]:
