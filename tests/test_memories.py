@@ -3,6 +3,7 @@
 What holds for every family (padding, steps, joins, the runtime) is tested with all families; here is what is new.
 """
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,19 @@ from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.decode.row import Beam, Greedy, RowRequest
 from saccade.decode.search import search
 from saccade.errors import WrongUse
+from saccade.folder import read_folder
 from saccade.models.answering import arrays_of
 from saccade.models.contract import Memory, NamedMemories
-from saccade.models.encdec import EncoderDecoder
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.nn.watch import watch
+from saccade.pipelines.opening import open_sequence
 from saccade.runtime.contract import ArrayMemories
 from saccade.runtime.open import SequenceRuntime
 from saccade.runtime.watch import watching
 from saccade.sites import Edit
+from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
+from saccade.weights import filled, write_folder
+from tiny import ask
 
 NEAR = 1e-5
 SOURCES, TARGET_BT = random_sequences([6, 3, 5]), random_tokens_BT(3, 5, seed=1)
@@ -219,6 +225,29 @@ def test_the_kernels_refuse_several_memories_by_name(model: EncoderDecoder) -> N
     choice = SequenceRuntime(model.config, arrays_of(model)).choice
     assert (choice.engine, choice.how) == ("plain", "exact")
     assert "encoders = picture, question" in choice.why
+
+
+@pytest.mark.parametrize("storage", ["float32", "int8"])
+def test_a_folder_with_several_memories_answers_as_the_model_that_was_stored(tmp_path: Path, storage: Any) -> None:
+    """With the tied token vectors stored once; doctor says why the kernels do not run it."""
+    vocabulary = train_vocabulary(TokensConfig(kind="bytes"), ["a"])
+    encoders = {"picture": ANCESTORS["patches to gru"]["encoder"], "question": STACK}
+    model = shaken({"encoders": encoders, "decoder": STACK, "tie": "all"}, len(vocabulary), 0)
+    table = {"task": "translation", "name": "two", "model": model.config.table(), "layer": 1}
+    write_folder(tmp_path, table, model, vocabulary.tokenizer.to_str(), storage=storage)
+    runtime = open_sequence(read_folder(tmp_path), vocabulary, "exact")
+    stored_model = filled(
+        read_folder(tmp_path),
+        model.config.weights(len(vocabulary)),
+        lambda: build_encoder_decoder(model.config, len(vocabulary)),
+    ).eval()
+    state = runtime.decoder.start(read_arrays(runtime, SOURCES))
+    found, _ = runtime.decoder.extend(TARGET_BT.numpy(), np.full(3, TARGET_BT.shape[1]), state, every=True)
+    with torch.no_grad():
+        expected = stored_model(*tensors(SOURCES, model), TARGET_BT).numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    if native.kernels() is not None:
+        assert "plain, exact: the C kernels do not know encoders = picture, question" in ask("doctor", tmp_path).out
 
 
 # The records
