@@ -39,7 +39,9 @@ def mutate_folder(folder: Path, chance: random.Random, *, digested: bool) -> str
     """Change one to three things about a folder; what was done. `digested`: then make all its digests right."""
     done = []
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
-        file = chance.choice([folder / name for name in ("config.json", "tokenizer.json", "model.safetensors")])
+        file = chance.choice(
+            [folder / name for name in ("config.json", "tokenizer.json", "model.safetensors", "README.md")]
+        )
         kinds = [*ACCIDENTS, *(TABLES * 3 if file.suffix == ".json" else WEIGHTS * 2)]
         if not digested:
             kinds += PLACES
@@ -300,10 +302,13 @@ def link_the_folder(folder: Path, chance: random.Random) -> None:
     folder.symlink_to(folder.parent / "elsewhere")
 
 
+MAKERS: list[Callable[[Path], None]] = [Path.touch, os.mkfifo, Path.mkdir, lambda path: path.symlink_to("/dev/zero")]
+"""What may stand where it should not."""
+
+
 def replace_the_folder(folder: Path, chance: random.Random) -> None:
     shutil.rmtree(folder)
-    make: Callable[[Path], None] = chance.choice([Path.touch, os.mkfifo, Path.mkdir])
-    make(folder)
+    chance.choice(MAKERS)(folder)
 
 
 def give_the_folder_away(folder: Path, chance: random.Random) -> None:
@@ -315,10 +320,7 @@ def block_the_lock(folder: Path, chance: random.Random) -> None:
     for file in sorted(folder.iterdir()):
         lock = folder / f"{file.name}.lock"
         if not file.name.endswith(".lock") and not lock.exists():
-            make: Callable[[Path], None] = chance.choice(
-                [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")]
-            )
-            make(lock)
+            chance.choice(MAKERS)(lock)
     damage_a_file(folder, chance)
 
 
