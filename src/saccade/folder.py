@@ -91,6 +91,17 @@ def replace_file(file: Path, content: bytes) -> None:
         raise UserError(f"could not write {file}: {error.strerror or error}") from None
 
 
+def change_config(path: Path, changes: Table) -> None:
+    """Put settings into the config.json of a whole folder."""
+    write_config(path, read_config(path) | changes)
+
+
+def write_config(path: Path, config: Table) -> None:
+    """`config` has the digests of the other files; its own is computed."""
+    whole = config | {"sha256": config["sha256"] | {"config.json": digest_of(config)}}
+    replace_file(path / "config.json", (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode())
+
+
 def read_config(path: Path) -> Table:
     """config.json alone, checked as far as it goes."""
     file = path / "config.json"

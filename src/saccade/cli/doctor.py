@@ -10,8 +10,9 @@ INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 def doctor(model: str | None = None, /, *, format: Literal["text", "json"] = "text") -> int:
     """Show what Saccade found on this machine; with a model, also what runs it and why.
 
-    Commands use the C kernels (int16, near lossless) for models whose parts these know, and plain float32 for others.
-    --exact always asks for plain float32, --int8 for the smallest weights.
+    Commands use the C kernels for models whose parts these know: in int8 if that loses nothing on the model's
+    validation part, else in int16, which is near lossless. Other models run in plain float32. --exact always asks for
+    plain float32, --int8 for the smallest weights.
 
     For example:
 
@@ -82,6 +83,14 @@ def _machine() -> dict[str, Any]:
     }
 
 
+def _validated(arithmetic: dict[str, Any]) -> str:
+    """What int8 loses on the validation part, as the folder says."""
+    if not arithmetic:
+        return "in one arithmetic only, so int8 is not the default"
+    figures = ", ".join(f"{how} {arithmetic.get(how)}" for how in ("int16", "int8"))
+    return f"{arithmetic.get('figure')}: {figures}"
+
+
 def _model(name: str) -> dict[str, str]:
     """What runs a model, for whom, and why."""
     from saccade.folder import read_folder
@@ -94,6 +103,7 @@ def _model(name: str) -> dict[str, str]:
     return {
         "name": f"{name}: {folder.config['task']}, {kind}, format {folder.config['format']}",
         "answers": f"{choice.engine}, {choice.how}: {choice.why}",
+        "validated": _validated(folder.table("arithmetic")),
         "exact": watched,
         "looking": watched,
     }

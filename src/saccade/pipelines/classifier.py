@@ -12,11 +12,13 @@ from saccade.data.ragged import in_order
 from saccade.decode.filters import softmax
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.record import TextLooks
+from saccade.look.axes import Pieces
+from saccade.look.record import Looks
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, request_of_each, unreported
 from saccade.runtime.contract import Floats, How
 from saccade.runtime.open import Choice
+from saccade.sites import SOURCE
 from saccade.tokens.vocabulary import Vocabulary
 
 BATCH_TOKENS = 4096
@@ -39,7 +41,7 @@ class Class:
         return [self, *self.others]
 
     @cached_property
-    def looks(self) -> TextLooks:
+    def looks(self) -> Looks:
         return self.classifier.look(self.source)
 
     def record(self) -> Values:
@@ -131,10 +133,9 @@ class Classifier(Pipeline[Class]):
         first.others.extend(others)
         return first
 
-    def look(self, source: str) -> TextLooks:
+    def look(self, source: str) -> Looks:
         """Where each token looked."""
         first, *second = source.split("\t")
         batch = Texts.of(self.vocabulary, [first], second or None, self.model.context).arrays(np.array([0]))
-        looks = self.model.look(batch.tokens_BT, batch.segments_BT)
-        pieces = self.vocabulary.pieces(batch.tokens_BT[0].tolist())
-        return TextLooks.at_itself(pieces, looks.of("encoder")[:, 0])
+        heard = self.model.look(batch.tokens_BT, batch.segments_BT)
+        return Looks.of(heard, {SOURCE: Pieces.of(self.vocabulary, batch.tokens_BT[0].tolist())})

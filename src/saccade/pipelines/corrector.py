@@ -12,7 +12,8 @@ from saccade.data.misspell import distance
 from saccade.data.noise import find_words, like, plainly
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.record import TextLooks
+from saccade.look.axes import Axis, Pieces
+from saccade.look.record import Looks
 from saccade.pipelines.doubt import Guess, chances, doubts, mended_before
 from saccade.pipelines.edits import TextEdit, apply, edits
 from saccade.pipelines.pipeline import Report, Request, Requests, Values, once_each, request_of_each, unreported
@@ -45,11 +46,10 @@ class Correction:
         return [self, *self.others]
 
     @cached_property
-    def looks(self) -> TextLooks:
-        """Of the first part of a long text."""
+    def looks(self) -> Looks:
         if not self.parts:
             raise UserError("there is no word in it that could be misspelt, and nothing was looked at")
-        return self.parts[0].looks
+        return Looks.join([part.looks for part in self.parts])
 
     def record(self) -> Values:
         changes = [
@@ -122,12 +122,13 @@ class Corrector(Translator):
             return request
         return replace(request, best=max(request.best, request.beam or self.config.beam, 2 * request.best - 1))
 
-    def look(self, translation: Translation) -> TextLooks:
-        """Letters, and what was written while looking at them: each stands for itself."""
-        looks = super().look(translation)
-        return replace(
-            looks, source=[f" {label}" for label in looks.source], target=[f" {piece}" for piece in looks.target]
-        )
+    def source_axis(self, ids: list[int]) -> Axis:
+        """Letters: each stands for itself."""
+        return Pieces.letters(Pieces.of(self.vocabulary, ids, end=True).labels)
+
+    def target_axis(self, ids: list[int], *, end: bool = False) -> Axis:
+        """Pieces, each with the letters it was read from."""
+        return Pieces.letters(Pieces.of(self.vocabulary, ids, end=end).labels)
 
     def _changes(self, asked: Sequence[str], answers: Sequence[Translation | UserError]) -> list[list[TextEdit]]:
         """Those changes of each text that the model is sure enough of."""

@@ -12,11 +12,13 @@ from saccade.data.ragged import Ragged, real_positions
 from saccade.decode.filters import softmax
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.record import TextLooks
+from saccade.look.axes import Pieces
+from saccade.look.record import Looks
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, request_of_each, unreported
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
+from saccade.sites import SOURCE
 from saccade.tokens.vocabulary import Vocabulary
 
 GAP = "[MASK]"
@@ -45,7 +47,7 @@ class Filling:
         return [self, *self.others]
 
     @cached_property
-    def looks(self) -> TextLooks:
+    def looks(self) -> Looks:
         return self.filler.look(self)
 
     def record(self) -> Values:
@@ -173,10 +175,7 @@ class Filler(Pipeline[Filling]):
             ids[place] = piece
         return Filling(source, text, words, score, ids, row.ids, self)
 
-    def look(self, filling: Filling) -> TextLooks:
+    def look(self, filling: Filling) -> Looks:
         """Where each token looked while the gaps were filled."""
-        looks = self.model.look(np.array([filling.read_ids]))
-        pieces = self.vocabulary.pieces(filling.ids)
-        for place in (place for place, i in enumerate(filling.read_ids) if i == self.mask):
-            pieces[place] = f" {GAP}"
-        return TextLooks.at_itself(pieces, looks.of("encoder")[:, 0])
+        heard = self.model.look(np.array([filling.read_ids]))
+        return Looks.of(heard, {SOURCE: Pieces.of(self.vocabulary, filling.read_ids)})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from saccade.errors import UserError, WrongUse
-from saccade.look.record import TextLooks
+from saccade.look.record import Looks
 from saccade.runtime.open import Choice
 
 One = TypeVar("One", bound="Answer")
@@ -79,7 +79,7 @@ class Answer(Protocol):
         ...
 
     @property
-    def looks(self) -> TextLooks:
+    def looks(self) -> Looks:
         """Where the model looked."""
         ...
 

@@ -1,13 +1,14 @@
 """A model that pronounces: a word or a text in, its phonemes out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from saccade.data.noise import WORD
 from saccade.data.phonemes import as_ipa, as_phonemes, spelling
 from saccade.errors import UserError
-from saccade.look.record import END_LABEL, TextLooks
+from saccade.look.axes import Axis, Pieces
+from saccade.look.record import Looks
 from saccade.pipelines.pipeline import Report, Requests, Values, request_of_each, unreported
 from saccade.pipelines.translator import Translation, Translator
 
@@ -33,15 +34,11 @@ class Pronunciation:
         return [self, *self.others]
 
     @cached_property
-    def looks(self) -> TextLooks:
-        """Of the first word: letters, and the phoneme that was written while looking at them."""
+    def looks(self) -> Looks:
+        """Of every word: letters, and the phoneme that was written while looking at them."""
         if not self.parts:
             raise UserError("there is no word in it, and nothing was looked at")
-        looks = self.parts[0].looks
-        # A space makes every letter a word of its own: letters and phonemes are what is drawn.
-        source = [label if label == END_LABEL else f" {label}" for label in looks.source]
-        target = [label if label == END_LABEL else f" {as_phonemes(label)}" for label in looks.target]
-        return replace(looks, source=source, target=target)
+        return Looks.join([part.looks for part in self.parts])
 
     def record(self) -> Values:
         record: Values = {"source": self.source, "phonemes": self.text, "ipa": self.ipa}
@@ -54,6 +51,18 @@ class Pronunciation:
 
 class Pronouncer(Translator):
     """Pronounces: `pronouncer("saccade")`."""
+
+    def source_axis(self, ids: list[int]) -> Axis:
+        """Letters."""
+        return Pieces.letters(Pieces.of(self.vocabulary, ids, end=True).labels)
+
+    def target_axis(self, ids: list[int], *, end: bool = False) -> Axis:
+        """Phonemes."""
+        pieces = Pieces.of(self.vocabulary, ids, end=end)
+        marks = set(pieces.alone)
+        return Pieces.letters(
+            label if place in marks else as_phonemes(label) for place, label in enumerate(pieces.labels)
+        )
 
     def answer(  # type: ignore[override]
         self,

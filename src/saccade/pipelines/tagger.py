@@ -14,11 +14,13 @@ from saccade.data.ragged import in_order
 from saccade.decode.filters import softmax
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.record import TextLooks
+from saccade.look.axes import Pieces
+from saccade.look.record import Looks
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, unreported
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
+from saccade.sites import SOURCE
 from saccade.tokens.vocabulary import Vocabulary
 
 BATCH_TOKENS = 4096
@@ -49,7 +51,7 @@ class Tagged:
         return [self]
 
     @cached_property
-    def looks(self) -> TextLooks:
+    def looks(self) -> Looks:
         return self.tagger.look(self.sentence)
 
     def record(self) -> Values:
@@ -129,9 +131,8 @@ class Tagger(Pipeline[Tagged]):
             for count, end in zip(words.counts.tolist(), stops.tolist(), strict=True)
         ]
 
-    def look(self, sentence: Sentence) -> TextLooks:
+    def look(self, sentence: Sentence) -> Looks:
         """Where each token looked; of a long sentence, in its first part."""
         words = Words.of(self.vocabulary, [sentence.words], [sentence.spaces], self.model.context)
         tokens_1T = words.arrays(np.array([0])).tokens_BT
-        pieces = self.vocabulary.pieces(tokens_1T[0].tolist())
-        return TextLooks.at_itself(pieces, self.model.look(tokens_1T).of("encoder")[:, 0])
+        return Looks.of(self.model.look(tokens_1T), {SOURCE: Pieces.of(self.vocabulary, tokens_1T[0].tolist())})

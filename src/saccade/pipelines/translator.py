@@ -14,7 +14,8 @@ from saccade.decode.row import RowRequest
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.record import END_LABEL, TextLooks
+from saccade.look.axes import Axis, Pieces
+from saccade.look.record import Looks
 from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.pipeline import (
     Pipeline,
@@ -28,6 +29,7 @@ from saccade.pipelines.pipeline import (
 )
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
+from saccade.sites import SOURCE, TARGET
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 
 SEARCH = SearchConfig()
@@ -53,7 +55,7 @@ class Translation:
         return [self, *self.others]
 
     @cached_property
-    def looks(self) -> TextLooks:
+    def looks(self) -> Looks:
         return self.translator.look(self)
 
     def record(self) -> Values:
@@ -170,17 +172,20 @@ class Translator(Pipeline[Translation]):
         strategy, limit = asked.config.strategy(place), asked.config.limit(source)
         return RowRequest([self.vocabulary.marks.start], limit, strategy, asked.prefix)
 
-    def look(self, translation: Translation) -> TextLooks:
+    def look(self, translation: Translation) -> Looks:
         """Every look of a translation, heard in one teacher-forced pass over it."""
         marks = self.vocabulary.marks
         source, _ = pad_sources([translation.source_ids], marks)
-        looks = self.model.look(source, np.array([[marks.start, *translation.target_ids]]))
-        return TextLooks(
-            source=[*self.vocabulary.pieces(translation.source_ids), END_LABEL],
-            # The look from position t decides the token that comes next, so rows are labelled with that token.
-            target=[*self.vocabulary.pieces(translation.target_ids), END_LABEL],
-            cross=looks.of("cross")[:, 0],
-            encoder=looks.of("encoder")[:, 0],
-            decoder=looks.of("decoder")[:, 0],
-            layer=self.layer,
-        )
+        read = [marks.start, *translation.target_ids]
+        heard = self.model.look(source, np.array([read]))
+        axes = {SOURCE: self.source_axis(translation.source_ids), TARGET: self.target_axis(read)}
+        # The look from position t decides the token that comes next, so rows are labelled with that token.
+        return Looks.of(heard, axes, written=self.target_axis(translation.target_ids, end=True), layer=self.layer)
+
+    def source_axis(self, ids: list[int]) -> Axis:
+        """How what is read is labelled."""
+        return Pieces.of(self.vocabulary, ids, end=True)
+
+    def target_axis(self, ids: list[int], *, end: bool = False) -> Axis:
+        """How what is written is labelled."""
+        return Pieces.of(self.vocabulary, ids, end=end)

@@ -5,7 +5,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from saccade.data.text import read_pairs
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import bleu
 from saccade.folder import read_folder
-from saccade.look.record import Alignment
+from saccade.look.alignment import Alignment
+from saccade.look.picture import draw
 from saccade.pipelines.load import open_folder
 from saccade.pipelines.pipeline import Request
 from saccade.study.plots import Panel, draw_panels, markdown_table
@@ -79,15 +80,15 @@ def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, fl
     """Seconds and target tokens of a step, measured on a few steps of a temporary model."""
     with tempfile.TemporaryDirectory() as scratch:
         work = task.prepare(recipe, folders, Path(scratch), resume=False).work
-        optimizer, parts = equip(work.model, work.objective, recipe.train)
+        optimizer, gradients = equip(work.model, work.objective, recipe.train)
         work.model.train()
         times: list[float] = []
         tokens: list[int] = []
         while len(times) < WARM_STEPS + LEAST_STEPS or sum(times[WARM_STEPS:]) < LEAST_SECONDS:
             began = time.perf_counter()
-            chosen = [part for _ in range(recipe.train.accumulate) for part in parts.split(next(work.sampler))]
+            chosen = [part for _ in range(recipe.train.accumulate) for part in gradients.split(next(work.sampler))]
             batches = [work.batch(indices) for indices in chosen]
-            take_step(parts, optimizer, batches, recipe.train.clip)
+            take_step(gradients, optimizer, batches, recipe.train.clip)
             times.append(time.perf_counter() - began)
             tokens.append(sum(work.objective.count(batch) for batch in batches))
     return statistics.mean(times[WARM_STEPS:]), statistics.mean(tokens[WARM_STEPS:])
@@ -241,17 +242,5 @@ def _numbers(result: Result) -> Table:
 
 
 def _draw_alignments(results: Sequence[Result], path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.2 * len(results), 4.6), layout="constrained")
-    for number, result in enumerate(results, 1):
-        alignment = result.alignment
-        assert alignment is not None
-        axes = figure.add_subplot(1, len(results), number)
-        axes.imshow(alignment.weights_TS, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-        axes.set_xticks(
-            range(len(alignment.source)), alignment.source, rotation=45, ha="right", fontsize=8, parse_math=False
-        )
-        axes.set_yticks(range(len(alignment.target)), alignment.target, fontsize=8, parse_math=False)
-        axes.set_title(f"{result.entry.name}\n{alignment.title}", fontsize=8)
-    figure.savefig(path, dpi=120)
+    found = ((result.entry.name, result.alignment) for result in results)
+    draw([replace(one, title=f"{name}: {one.title}") for name, one in found if one is not None], path)
