@@ -10,6 +10,7 @@ from cyclopts import App, CycloptsError
 
 from saccade import __version__
 from saccade.cli.answer import look, run, translate
+from saccade.cli.cache import cache
 from saccade.cli.catalog import data, models, show
 from saccade.cli.compare import compare
 from saccade.cli.complete import complete, score
@@ -62,6 +63,7 @@ for command in (
     show,
     data,
     doctor,
+    cache,
 ):
     app.command(command)
 
