@@ -23,7 +23,7 @@ from saccade.runtime.layers import Weights, part_of
 from saccade.runtime.packing import BITS
 from saccade.runtime.plain import PlainDecoder, PlainEncoder
 from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
-from saccade.runtime.watch import ArraysHeard, watched, watcher, watching
+from saccade.runtime.watch import ArraysHeard, edit_here, watched, watching
 
 FASTEST: How = "int16"
 """The near-lossless packing that is used where nothing else is asked for."""
@@ -212,8 +212,7 @@ class EncoderRuntime:
 
 def _heard(run: Callable[[], object]) -> ArraysHeard:
     """What is heard while something runs, under the edit of whoever watches already."""
-    outer = watcher()
-    with watching(None if outer is None else outer.edit) as looks:
+    with watching(edit_here()) as looks:
         run()
     return looks
 
