@@ -12,6 +12,7 @@ from saccade import __version__
 from saccade.cli.answer import look, run, translate
 from saccade.cli.cache import cache
 from saccade.cli.catalog import data, models, show
+from saccade.cli.clean import clean
 from saccade.cli.compare import compare
 from saccade.cli.complete import complete, score
 from saccade.cli.doctor import doctor
@@ -55,6 +56,7 @@ for command in (
     look,
     train,
     resume,
+    clean,
     evaluate,
     compare,
     transfer,
