@@ -21,6 +21,7 @@ from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.front_end import PatchesFrontEnd
 from saccade.arch.heads import ClassHead, EncoderModel, TagsHead
 from saccade.arch.weights import flops, parameters, stored
+from saccade.errors import UserError
 from saccade.models.answering import arrays_of
 from saccade.models.encoders import build_encoder_model
 from saccade.nn.front_end import Patches
@@ -178,7 +179,7 @@ def test_pictures_that_do_not_fit_are_refused() -> None:
         (8, 16, 3, "8 x 16 pixels with 3 channels was given to a model that reads 8 x 12"),
         (8, 12, 1, "with 1 channels"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(UserError, match=words):
             front.grid_of(height, width, channels)
 
 
