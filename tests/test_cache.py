@@ -1,5 +1,6 @@
 """The private cache: what is kept is found again whole or not at all, and nothing others could have written is used."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from saccade import cache
+from saccade import cache, native
+from tiny import ask
 
 
 @pytest.fixture(autouse=True)
@@ -184,6 +186,17 @@ def test_what_killed_writers_left_is_deleted_a_day_later(home: Path) -> None:
     assert new.exists()
 
 
+def test_what_was_not_used_for_longest_makes_room(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number, name in enumerate("abc"):
+        os.utime(cache.write(name, bytes(1000)), (number, number))
+    assert cache.read("a") is not None  # used now, though it is the oldest
+    monkeypatch.setattr(cache, "LIMIT", 3 * 1080)
+    cache.write("d", bytes(1000))
+    assert [file.name for file in cache.listing()] == ["a", "c", "d"]
+    cache.write("larger than all", bytes(10_000))
+    assert [file.name for file in cache.listing()] == ["larger than all"]
+
+
 @pytest.mark.parametrize("name", ["", "../numbers", ".hidden", "a/b"])
 def test_names_stay_in_the_folder(name: str) -> None:
     with pytest.raises(ValueError, match="name"):
@@ -225,3 +238,29 @@ for _ in range(20):
     started = [subprocess.Popen([sys.executable, "-c", code, str(counter)], env=environment) for _ in range(4)]
     assert [process.wait() for process in started] == [0] * 4
     assert counter.read_text() == "80"
+
+
+def test_the_command_shows_and_deletes(home: Path) -> None:
+    assert ask("cache").out == f"0 files, 0.0 kB, in {home}\n"
+    assert not home.exists()
+    cache.write("kernels-1.so", bytes(2_000_000))
+    cache.write("other", b"")
+    said = ask("cache").out
+    assert "2.0 MB  kernels-1.so  C kernels" in said
+    assert f"2 files, 2.0 MB, in {home}" in said
+    found = json.loads(ask("cache", "--format", "json").out)
+    assert [file["name"] for file in found["files"]] == ["kernels-1.so", "other"]
+    assert ask("cache", "--clear").out == f"deleted 2 files, 2.0 MB, in {home}\n"
+    assert list(home.iterdir()) == []
+
+
+def test_the_commands_say_why_a_cache_is_not_used(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "_load", lambda: "not asked")  # what is found here would be remembered
+    home.mkdir()
+    home.chmod(0o777)
+    assert "others may write" in ask("cache").out
+    assert "others may write" in ask("doctor").out
+    said = ask("cache", "--clear")
+    assert said.code == 1
+    assert said.err.count("\n") == 1
+    assert "others may write" in said.err

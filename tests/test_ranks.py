@@ -13,7 +13,9 @@ PACKAGE = Path(saccade.__file__).parent
 RANKS = {
     **dict.fromkeys(["errors", "cache"], -1),
     **dict.fromkeys(["config", "files", "native", "sites"], 0),
-    **dict.fromkeys(["arch", "tokens", "sources", "tensors"], 1),
+    **dict.fromkeys(["arch", "tokens", "tensors"], 1),
+    **dict.fromkeys(["axes"], 1.25),
+    **dict.fromkeys(["sources"], 1.5),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
     **dict.fromkeys(["runtime"], 2.5),
     **dict.fromkeys(["models", "data", "decode", "plan"], 3),
@@ -33,6 +35,7 @@ ANSWERING = {
     "native",
     "arch",
     "tokens",
+    "axes",
     "sources",
     "tensors",
     "sites",

@@ -27,6 +27,8 @@ _END = 2**20
 _PIECE = 2**20
 ASIDE = ".writing-"
 """How files begin that are not finished yet."""
+LIMIT = 4 * 2**30
+"""Bytes of all files together; beyond them, those go that were not used for longest."""
 _FORGOTTEN = 24 * 3600.0
 """Seconds after which an unfinished file has no writer any more."""
 _PATIENCE = 180.0
@@ -39,8 +41,8 @@ class CachedFile:
 
     name: str
     bytes: int
-    modified: float
-    """Seconds since 1970."""
+    used: float
+    """When it was last read or written, in seconds since 1970."""
 
 
 def place() -> Path:
@@ -128,6 +130,7 @@ def writing(name: str) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.rename(aside, folder / name)
+        _make_room(keep=name)
     except BaseException:
         with suppress(OSError):
             os.unlink(aside)
@@ -247,6 +250,8 @@ def _checked_size(file: BinaryIO, name: str, *, whole: bool) -> int:
         raise OSError(f"{name} is damaged")
     if whole and digest != _digest(file, name, size):
         raise OSError(f"{name} is damaged")
+    with suppress(OSError):
+        os.utime(file.fileno())  # used now: `_make_room` deletes what was not
     file.seek(0)
     return size
 
@@ -274,6 +279,17 @@ def _digest_of_ends(file: BinaryIO, name: str, size: int, digest: bytes) -> byte
         file.seek(start)
         ends.update(file.read(min(_END, size - start)))
     return ends.digest()
+
+
+def _make_room(keep: str) -> None:
+    """Delete what was not used for longest until all fits. Who has mapped a deleted file may go on reading it."""
+    files = listing()
+    total = sum(file.bytes for file in files)
+    for file in sorted(files, key=lambda file: file.used):
+        if total > LIMIT and file.name != keep:
+            with suppress(OSError):
+                os.unlink(_private(create=False) / file.name)
+                total -= file.bytes
 
 
 def _forget_unfinished(folder: Path) -> None:

@@ -34,6 +34,7 @@ def doctor(model: str | None = None, /, *, format: Literal["text", "json"] = "te
     print(f"saccade {record['saccade']}, Python {record['python']}, NumPy {record['numpy']}")
     print(f"processor   {', '.join(record['instructions']) or 'no AVX2'}; {record['threads']} threads")
     print(f"C kernels   {record['kernels']}")
+    print(f"cache       {record['cache']}")
     print(f"PyTorch     {record['torch'] or 'not installed: only training needs it'}")
     inputs, outputs = record["layer"]
     print(f"\nmicroseconds of a linear layer {inputs} -> {outputs}, by number of rows")
@@ -54,7 +55,7 @@ def _machine() -> dict[str, Any]:
 
     import numpy
 
-    from saccade import __version__, native
+    from saccade import __version__, cache, native
     from saccade.runtime.measure import INPUTS, OUTPUTS, ROWS, time_packings
 
     try:
@@ -75,6 +76,7 @@ def _machine() -> dict[str, Any]:
         "instructions": [name for name in INSTRUCTIONS if name in flags.split()],
         "threads": native.threads() if native.kernels() else os.cpu_count(),
         "kernels": native.why_not() or "compiled for this machine",
+        "cache": cache.why_not() or str(cache.folder()),
         "layer": [INPUTS, OUTPUTS],
         "rows": ROWS,
         "microseconds": time_packings(),

@@ -10,10 +10,10 @@ from pydantic import Field
 from safetensors import SafetensorError
 from safetensors.numpy import save
 
+from saccade.axes import Axis
 from saccade.config import Record
 from saccade.errors import UserError, WrongUse
 from saccade.folder import replace_file
-from saccade.look.axes import Axis
 from saccade.look.record import LayerLooks, Looks
 from saccade.sites import Kind
 from saccade.tensors import StoredTensors, read_tensors

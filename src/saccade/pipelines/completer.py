@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from saccade.axes import Pieces
 from saccade.data.windows import window_starts
 from saccade.decode.choose import log_sum_exp
 from saccade.decode.row import RowRequest, Sample, Strategy, Text
@@ -16,7 +17,6 @@ from saccade.decode.search import SearchConfig
 from saccade.decode.session import Session
 from saccade.errors import UserError, WrongUse
 from saccade.folder import ModelFolder
-from saccade.look.axes import Pieces
 from saccade.look.record import Looks
 from saccade.pipelines.completing import UNFINISHED, Completing
 from saccade.pipelines.opening import open_language

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
+from saccade.axes import Axis, Pieces
 from saccade.data.lexicon import Lexicon
 from saccade.data.misspell import distance
 from saccade.data.noise import find_words, like, plainly
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.axes import Axis, Pieces
 from saccade.look.record import Looks
 from saccade.pipelines.doubt import Guess, chances, doubts, mended_before
 from saccade.pipelines.edits import TextEdit, apply, edits

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from saccade.arch.heads import WordsHead
+from saccade.axes import Pieces
 from saccade.data.ragged import Ragged, real_positions
 from saccade.decode.filters import softmax
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.axes import Pieces
 from saccade.look.record import Looks
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, request_of_each, unreported

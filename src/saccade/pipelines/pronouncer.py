@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from saccade.axes import Axis, Pieces
 from saccade.data.noise import WORD
 from saccade.data.phonemes import as_ipa, as_phonemes, spelling
 from saccade.errors import UserError
-from saccade.look.axes import Axis, Pieces
 from saccade.look.record import Looks
 from saccade.pipelines.pipeline import Report, Requests, Values, request_of_each, unreported
 from saccade.pipelines.translator import Translation, Translator

@@ -8,13 +8,13 @@ from typing import get_args
 import numpy as np
 
 from saccade.arch.heads import TagsHead
+from saccade.axes import Pieces
 from saccade.data.conllu import Sentence, TagColumn, retagged, sentence_of
 from saccade.data.encoded import Words
 from saccade.data.ragged import in_order
 from saccade.decode.filters import softmax
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.axes import Pieces
 from saccade.look.record import Looks
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, unreported

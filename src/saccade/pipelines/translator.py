@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from saccade.axes import Axis, Pieces
 from saccade.data.ragged import in_order, pad_sources
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.parallel import side_by_side
@@ -14,7 +15,6 @@ from saccade.decode.row import RowRequest
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.axes import Axis, Pieces
 from saccade.look.record import Looks
 from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.pipeline import (

@@ -35,7 +35,7 @@ from saccade.runtime.layers import Weights, part_of, renamed
 from saccade.runtime.packing import BITS
 from saccade.runtime.plain import PlainDecoder, PlainEncoder
 from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
-from saccade.runtime.watch import ArraysHeard, watched, watcher, watching
+from saccade.runtime.watch import ArraysHeard, edit_here, watched, watching
 from saccade.sites import SOURCE
 
 FASTEST: How = "int16"
@@ -256,8 +256,7 @@ def _looking_at_source(weights: Weights, memory: str) -> Weights:
 
 def _heard(run: Callable[[], object]) -> ArraysHeard:
     """What is heard while something runs, under the edit of whoever watches already."""
-    outer = watcher()
-    with watching(None if outer is None else outer.edit) as looks:
+    with watching(edit_here()) as looks:
         run()
     return looks
 
