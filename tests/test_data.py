@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from saccade.data.batches import SequencePairs
 from saccade.data.prepared import keep, kept
-from saccade.data.ragged import Ragged, in_order, pad_sources
+from saccade.data.ragged import Ragged, in_order
 from saccade.data.sampler import Sampler, plan_epoch
 from saccade.data.text import data_folders, find, read_lines, read_pairs
 from saccade.errors import UserError
+from saccade.sources.text import pad_sources
 from saccade.tokens.marks import Marks
 
 MARKS = Marks()

@@ -13,11 +13,12 @@ from saccade.data.batches import SequencePairs
 from saccade.data.encoded import Texts, Words
 from saccade.data.labelled import tagged_batch, text_batch
 from saccade.data.permute import permute
-from saccade.data.ragged import Ragged, pad_sources, real_positions
+from saccade.data.ragged import Ragged, real_positions
 from saccade.data.rows import Rows
 from saccade.data.sentences import Corpus
 from saccade.data.stream import Stream, encode_documents
 from saccade.folder import read_config
+from saccade.sources.text import pad_sources
 from saccade.tasks.language import LanguageTask
 from saccade.tasks.masked import MaskedTask
 from saccade.tokens.marks import Marks
@@ -148,7 +149,7 @@ def test_a_stored_model_says_its_marks(task: Any, tmp_path: Path) -> None:
     work, _ = task.prepare(recipe, [tmp_path], tmp_path, resume=False)
     outcome = Outcome(finished=True, step=0, scores={}, chosen="untrained", seconds=0.0)
     task.finish(recipe, work, outcome, [tmp_path], tmp_path)
-    marks = Marks.read(read_config(tmp_path)["marks"], where="test")
+    marks = Marks.read(read_config(tmp_path).settings["marks"], where="test")
     # The mask is the last row of what embeds the tokens.
     mask = len(work.model.encoder.embed.tokens.weight) - 1 if task.name == "masked" else None
     assert marks == Marks(mask=mask)

@@ -13,7 +13,8 @@ PACKAGE = Path(saccade.__file__).parent
 RANKS = {
     **dict.fromkeys(["errors"], -1),
     **dict.fromkeys(["config", "native"], 0),
-    **dict.fromkeys(["arch", "tokens", "sources", "tensors"], 1),
+    **dict.fromkeys(["arch", "tokens", "tensors"], 1),
+    **dict.fromkeys(["sources"], 1.5),
     **dict.fromkeys(["folder", "presets", "nn"], 2),
     **dict.fromkeys(["runtime"], 2.5),
     **dict.fromkeys(["models", "data", "decode", "plan"], 3),

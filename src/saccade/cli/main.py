@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
 from saccade.cli.answer import look, run, translate
@@ -21,7 +21,7 @@ from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
-from saccade.errors import UserError
+from saccade.errors import UserError, did_you_mean
 
 HELP = """Train, run and look inside attention models, on the machine you have.
 
@@ -81,6 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             app(_with_terminal_look(words), exit_on_error=False, print_error=False, result_action="return_value") or 0
         )
         sys.stdout.flush()
+    except UnknownCommandError:
+        known = [name for name in app if not name.startswith("-")]
+        code = _complain(f"no command {words[0]!r}{did_you_mean(words[0], known)}; saccade --help lists them all", 2)
     except CycloptsError as error:
         code = _complain(f"{_one_line(str(error))}; see saccade {words[0] if words else ''} --help", 2)
     except UserError as error:

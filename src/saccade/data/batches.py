@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.data.ragged import Ragged, pad_sources, real_positions
+from saccade.data.ragged import Ragged, real_positions
+from saccade.sources.text import pad_sources
 from saccade.tokens.marks import Marks
 
 

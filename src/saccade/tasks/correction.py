@@ -74,7 +74,6 @@ class CorrectionTask(SequenceTask):
 
     name: ClassVar[str] = "correction"
     recipe: ClassVar[type[Recipe]] = CorrectionRecipe
-    pipeline: ClassVar[type[Corrector]] = Corrector
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[CorrectionRecipe, list[str]]:
         raise WrongUse(
@@ -141,7 +140,7 @@ class CorrectionTask(SequenceTask):
     ) -> list[Score]:
         """Word accuracy, and the share of words made right and made wrong, on a TSV of misspelt and right sentences, or
         on the recipe's own, misspelt by what is held out."""
-        data = SpellingData.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        data = SpellingData.read(folder.table("data"), where=str(folder.path / "config.json"))
         if not files and not data.test:
             raise WrongUse(
                 f"{folder.path}: names no test part; give a TSV of misspelt and right sentences: "

@@ -41,7 +41,6 @@ class PronunciationTask(SequenceTask):
 
     name: ClassVar[str] = "pronunciation"
     recipe: ClassVar[type[Recipe]] = PronunciationRecipe
-    pipeline: ClassVar[type[Pronouncer]] = Pronouncer
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[PronunciationRecipe, list[str]]:
         raise WrongUse("pronouncing is trained by a recipe, which names a dictionary: see pronouncer")
@@ -76,7 +75,7 @@ class PronunciationTask(SequenceTask):
         report: Report = unreported,
     ) -> list[Score]:
         """Word and phoneme error rate, by the nearest of the accepted pronunciations."""
-        data = DictionaryData.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        data = DictionaryData.read(folder.table("data"), where=str(folder.path / "config.json"))
         if not files and not data.test:
             raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
         words, accepted = by_source(_read([str(file.resolve()) for file in files] or data.test, folders))

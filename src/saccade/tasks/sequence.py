@@ -25,7 +25,7 @@ from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
 from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
-from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.translator import Translator
 from saccade.tasks.contract import Recipe
 from saccade.tasks.store import kept_vocabulary, store
@@ -65,7 +65,6 @@ class SequenceTask(ABC):
 
     name: ClassVar[str]
     recipe: ClassVar[type[Recipe]]
-    pipeline: ClassVar[type[Translator]] = Translator
 
     @abstractmethod
     def training_pairs(self, recipe: Any, folders: Sequence[Path]) -> list[Pair]:
@@ -231,7 +230,7 @@ def by_source(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
     return list(accepted), list(accepted.values())
 
 
-def answered(pipeline: Translator, sources: Sequence[str], request: Request, report: Report) -> list[str]:
+def answered(pipeline: Pipeline[Any, Any], sources: Sequence[str], request: Request, report: Report) -> list[str]:
     """The output for every source; the first that cannot be read is an error."""
     outputs = []
     for answer in pipeline.answer(sources, request, report=report):

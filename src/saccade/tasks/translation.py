@@ -192,7 +192,7 @@ class TranslationTask(SequenceTask):
         return {"lowercase": recipe.lowercase}
 
     def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
-        data = PairsConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        data = PairsConfig.read(folder.table("data"), where=str(folder.path / "config.json"))
         if not data.test:
             raise WrongUse(f"{folder.path}: its recipe names no test files; give them: saccade evaluate MODEL FILES")
         return as_sources(data.test)[0].paths(folders)
@@ -210,6 +210,6 @@ class TranslationTask(SequenceTask):
     ) -> list[Score]:
         """BLEU and chrF against all references of a source; case as in the recipe, unless `lowercase` is given."""
         sources, references = by_source(read_pairs(files or self.test_files(folder, folders)))
-        lowercase = bool(folder.config.get("lowercase", False)) if lowercase is None else lowercase
+        lowercase = bool(folder.config.settings.get("lowercase", False)) if lowercase is None else lowercase
         outputs = answered(pipeline, sources, request, report)
         return [metric(outputs, references, lowercase=lowercase, bootstrap=1000) for metric in (bleu, chrf)]
