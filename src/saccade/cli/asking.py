@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, cast
 from cyclopts import Parameter
 
 from saccade.cli.files import answer_files, expand
-from saccade.cli.output import WritesAnswers, answers_to, tell
+from saccade.cli.output import STREAM, WritesAnswers, answers_to, tell
 from saccade.cli.progress import Bar, progress_bar
 from saccade.cli.reading import EMPTIED, KEPT, Line, Lines, checked, on_one_line, standard_input
 from saccade.cli.start import load_model, starting
@@ -83,7 +83,8 @@ def answer_all(
     with answers_to(options.output):
         if task.source.takes_files:
             return _answer_files(inputs, model, options, task, question)
-        return _answer_texts(() if inputs == ("-",) else inputs, model, options, task)
+        texts = tuple("-" if one == STREAM else one for one in inputs)  # among others it is a text
+        return _answer_texts(() if inputs == (STREAM,) else texts, model, options, task)
 
 
 def _answer_files(arguments: tuple[str, ...], model: str, options: Asking, task: TaskRow, question: str | None) -> int:

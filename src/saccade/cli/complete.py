@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from saccade.cli.answer import Options
 from saccade.cli.asking import draw_looks
 from saccade.cli.curve import load_language_model
-from saccade.cli.output import answers_to, tell
+from saccade.cli.output import STREAM, answers_to, tell
 from saccade.cli.reading import checked
 from saccade.errors import UserError, WrongUse
 from saccade.pipelines.table import TASKS
@@ -206,7 +206,7 @@ def _check(max_tokens: int, temperature: float, n: int, stop: list[str]) -> None
 
 def _texts(given: tuple[str, ...], *, quiet: bool) -> list[str]:
     """The arguments, or all of standard input as one text, its last line end left out."""
-    if given and given != ("-",):
+    if given and given != (STREAM,):
         return list(checked(given, ROW.source.longest))
     if sys.stdin.isatty():
         tell("reading standard input as one text; Ctrl-D ends it", quiet=quiet)

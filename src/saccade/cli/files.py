@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from saccade.cli.output import STREAM
 from saccade.cli.progress import progress_bar
 from saccade.errors import UserError, WrongUse
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from saccade.sources.source import Source
 
 FIRST_CHUNK, LARGEST_CHUNK = 8, 64
-STDIN = "-"
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,20 @@ def expand(arguments: tuple[str, ...], source: "Source[Any, Any]", question: str
     if question is not None and not source.asks:
         raise WrongUse(f"--question: this model reads a {source.kind}, and no question")
     found = []
-    for argument in arguments or (STDIN,):
+    for argument in arguments or (STREAM,):
         name, tab, asked = argument.partition("\t") if source.asks else (argument, "", "")
         text = asked if tab else question
         if source.asks and text is None:
             raise WrongUse('this model answers questions about pictures: add --question "…"')
         for one in _files(name, source.suffixes):
-            raw: Any = sys.stdin.buffer.read() if one == STDIN else one
-            found.append(FileInput(one, (raw, text) if source.asks else raw))
+            raw: Any = sys.stdin.buffer.read(source.largest_file + 1) if one == STREAM else one
+            found.append(FileInput("-" if one == STREAM else one, (raw, text) if source.asks else raw))
     return found
 
 
 def _files(argument: str, suffixes: tuple[str, ...]) -> Iterator[str]:
     """A file as it is, be it there or not; a folder's files of the right kind; what a glob matches."""
-    if argument != STDIN and os.path.isdir(argument):
+    if argument != STREAM and os.path.isdir(argument):
         inside = sorted(_inside(argument, suffixes))
         if not inside:
             raise UserError(f"{argument}: no file in it ends in {', '.join(suffixes)}")

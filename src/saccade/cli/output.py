@@ -8,6 +8,9 @@ from typing import Protocol
 
 from saccade.errors import UserError, WrongUse
 
+STREAM = "\0-"
+"""`-` on its way through the parser of arguments, which would take it for an option. No argument holds a NUL."""
+
 
 class WritesAnswers(Protocol):
     """What the options of a command that answers have."""
@@ -33,7 +36,7 @@ def answers_to(file: Path | None) -> Iterator[None]:
 
     The file is written aside and moved at the end, also after an error or Ctrl-C: the input may be the same file.
     """
-    if file is None:
+    if file is None or str(file) == STREAM:
         yield
         return
     if file.is_dir():

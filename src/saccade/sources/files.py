@@ -16,11 +16,15 @@ def file_content(path: str | Path, largest: int) -> bytes:
         raise WrongUse(f"{str(path)[:80]}: nothing is fetched from the net; download it, and give the file")
     try:
         # Without O_NONBLOCK, opening a pipe that nobody writes to would wait.
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as opened:
-            mode = os.fstat(opened.fileno()).st_mode
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            mode = os.fstat(number).st_mode
             if not stat.S_ISREG(mode):
                 raise UserError(f"{path}: {'a folder' if stat.S_ISDIR(mode) else 'not a regular file'}")
-            content = opened.read(largest + 1)
+            with open(number, "rb", closefd=False) as opened:
+                content = opened.read(largest + 1)
+        finally:
+            os.close(number)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:  # a NUL in the name

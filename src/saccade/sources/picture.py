@@ -20,6 +20,9 @@ FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 """All that is decoded: Pillow knows more, some of which start other programs."""
 
 
+LARGEST_FILE = 64 * 2**20
+
+
 @dataclass(frozen=True)
 class PictureItem:
     """A picture that was read."""
@@ -45,21 +48,23 @@ class PictureSource(Source[PictureItem, Collated]):
     """Pixels along a side of one position that a model looks at."""
     megapixels: float = 25.0
     """The largest picture, checked before it is decoded."""
-    largest_file: int = 64 * 2**20
-    """Bytes."""
 
     kind: ClassVar[str] = "picture"
     takes: ClassVar[str] = "a picture is a file's name, its bytes, a PIL image or an array [height, width, channels]"
     suffixes: ClassVar[tuple[str, ...]] = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".ppm")
+
+    @property
+    def largest_file(self) -> int:
+        return LARGEST_FILE
 
     def is_one(self, raw: Any) -> bool:
         return isinstance(raw, str | Path | bytes | np.ndarray) or _is_image(raw)
 
     def read(self, raw: Any) -> PictureItem:
         if isinstance(raw, str | Path):
-            return PictureItem(str(raw), self._decoded(file_content(raw, self.largest_file), str(raw)))
+            return PictureItem(str(raw), self._decoded(file_content(raw, LARGEST_FILE), str(raw)))
         if isinstance(raw, bytes):
-            return PictureItem("picture", self._decoded(within(raw, self.largest_file, "picture"), "picture"))
+            return PictureItem("picture", self._decoded(within(raw, LARGEST_FILE, "picture"), "picture"))
         if isinstance(raw, np.ndarray):
             return PictureItem("picture", self._fitted(self._from_array(raw)))
         if _is_image(raw):

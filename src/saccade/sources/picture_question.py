@@ -30,6 +30,10 @@ class PictureQuestionSource(Source[PictureQuestionItem, tuple[Collated, Collated
     suffixes: ClassVar[tuple[str, ...]] = PictureSource.suffixes
     asks: ClassVar[bool] = True
 
+    @property
+    def largest_file(self) -> int:
+        return self.picture.largest_file
+
     def is_one(self, raw: Any) -> bool:
         return isinstance(raw, str) or (isinstance(raw, tuple) and len(raw) == 2 and isinstance(raw[1], str))
 

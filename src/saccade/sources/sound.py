@@ -45,15 +45,18 @@ class SoundSource(Source[SoundItem, Collated]):
     takes: ClassVar[str] = "a sound is a WAV file's name, its bytes, or a tuple of an array of samples and its rate"
     suffixes: ClassVar[tuple[str, ...]] = (".wav", ".wave")
 
+    @property
+    def largest_file(self) -> int:
+        return int(self.seconds * BYTES_PER_SECOND)
+
     def is_one(self, raw: Any) -> bool:
         return isinstance(raw, str | Path | bytes) or _is_samples(raw)
 
     def read(self, raw: Any) -> SoundItem:
-        largest = int(self.seconds * BYTES_PER_SECOND)
         if isinstance(raw, str | Path):
-            return self._decoded(file_content(raw, largest), str(raw))
+            return self._decoded(file_content(raw, self.largest_file), str(raw))
         if isinstance(raw, bytes):
-            return self._decoded(within(raw, largest, "sound"), "sound")
+            return self._decoded(within(raw, self.largest_file, "sound"), "sound")
         if _is_samples(raw):
             return self._from_samples(*raw)
         raise WrongUse(f"{self.takes}, not {shown(raw)}")

@@ -54,6 +54,11 @@ class Source(ABC, Generic[Item, Made]):
     def takes_files(self) -> bool:
         return bool(self.suffixes)
 
+    @property
+    def largest_file(self) -> int:
+        """Bytes of one file that are read."""
+        return 0
+
     @abstractmethod
     def is_one(self, raw: Any) -> bool:
         """Whether it is one input, and not several in a list, a tuple or a generator."""
