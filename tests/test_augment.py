@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from saccade.data.variants import (
     without_opening_marks,
 )
 from saccade.errors import UserError
-from saccade.tasks.translation import TranslationRecipe, TranslationTask
+from saccade.tasks.translation import TranslationRecipe, TranslationTask, held_pairs, training_copies
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 
 EVERYTHING = AugmentConfig(
@@ -341,9 +342,10 @@ def recipe_of(folder: Path, *settings: str) -> TranslationRecipe:
     return TranslationRecipe.read(override(read_toml(write_toy(folder, steps=6)), settings), where="toy")
 
 
-def prepared(recipe: TranslationRecipe, data: Path, out: Path, *, resume: bool = False) -> tuple[Any, list[str]]:
+def prepared(recipe: TranslationRecipe, data: Path, out: Path, *, resume: bool = False) -> tuple[Any, Sequence[str]]:
     out.mkdir(exist_ok=True)
-    return TranslationTask().prepare(recipe, [data], out, resume=resume)
+    found = TranslationTask().prepare(recipe, [data], out, resume=resume)
+    return found.work, found.messages
 
 
 def batch_digest(work: Any, count: int = 60) -> str:
@@ -405,12 +407,11 @@ def test_epochs_go_through_the_copies_and_a_resumed_training_too(tmp_path: Path)
 
 def test_no_validation_sentence_is_trained_on(tmp_path: Path) -> None:
     recipe = recipe_of(tmp_path, *TABLES)
-    task = TranslationTask()
-    held = task.held_pairs(recipe, [tmp_path])
+    held = held_pairs(recipe.data, [tmp_path])
     assert list(held) == ["one", "two"]
     assert len(held["two"]) == 5
     forbidden = {plain_form(source) for pairs in held.values() for source, _ in pairs}
-    made = task.training_copies(recipe, [tmp_path])
+    made = training_copies(recipe, [tmp_path])
     assert all(plain_form(source) not in forbidden for number in range(3) for source, _ in made.copy(number))
 
 
@@ -422,7 +423,9 @@ def test_it_is_told_how_much_of_the_end_is_plain(tmp_path: Path) -> None:
         counts.append(len(work.sampler.batches))
 
     def told(steps: int) -> str:
-        return TranslationTask().told_of_steps(recipe_of(tmp_path, *TABLES, f"train.steps={steps}"), work.sampler)
+        recipe = recipe_of(tmp_path, *TABLES, f"train.steps={steps}")
+        messages = prepared(recipe, tmp_path, tmp_path / "out", resume=True)[1]
+        return re.sub(r".* parameters, ", "", next(line for line in messages if "epochs" in line))
 
     work.sampler.load_state_dict({"epoch": 0, "next": 0})
     assert told(counts[0]) == f"{counts[0]} steps = 1.0 epochs, the last 0.0 of them on plain text"

@@ -18,10 +18,10 @@ import saccade.cli.asking
 import saccade.pipelines.load
 from crash import DIGITS
 from saccade.cli.main import app
-from saccade.cli.progress import status_report
 from saccade.config import read_toml
 from saccade.data.catalog import CATALOG
 from saccade.tasks.recipes import RECIPES, task_named
+from saccade.train.progress import status_report
 from tiny import SENTENCES, Said, ask, write_tiny_model
 
 COMMANDS = [
@@ -368,7 +368,7 @@ def test_a_preparation_is_told_when_it_takes_more_than_two_seconds(
     monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
     now = 100.0
-    monkeypatch.setattr("saccade.cli.progress.time.perf_counter", lambda: now)
+    monkeypatch.setattr("saccade.train.progress.time.perf_counter", lambda: now)
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal)
     status = Status("reading", console=console)

@@ -14,10 +14,11 @@ from pydantic import BaseModel, ValidationError
 import saccade.config
 from saccade.config import Record, field_help, override, read_toml, to_toml
 from saccade.errors import UserError, WrongUse
+from saccade.tasks.fit import Fitted
 from saccade.tasks.recipes import task_named
 from saccade.tasks.texts import FilesConfig
 from saccade.tasks.translation import TranslationRecipe
-from saccade.train.loop import TrainConfig
+from saccade.train.loop import Outcome, TrainConfig
 from tiny import ask
 
 RECIPES = sorted((Path(saccade.config.__file__).parent / "recipes").glob("*.toml"))
@@ -360,14 +361,14 @@ def test_hold_is_read_as_the_share_that_is_held_out() -> None:
 def test_train_tells_the_new_names_in_one_line_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[Any] = []
 
-    def run(_: Any, settled: Any, *__: Any, **___: Any) -> int:
+    def fit(_: Any, settled: Any, *__: Any, **___: Any) -> Fitted:
         trained.append(settled)
-        return 0
+        return Fitted(Outcome(True, 0, {}, "nothing", 0.0), [])
 
-    monkeypatch.setattr("saccade.cli.train._run", run)
+    monkeypatch.setattr("saccade.tasks.training.fit", fit)
     path = tmp_path / "mine.toml"
     path.write_text(to_toml(override(toy("translation"), ["train.judge=-loss", "data.longest=9", "tokens.least=3"])))
-    said = ask("train", str(path), "--set", "tokens.min_frequency=4", "--out", str(tmp_path / "out"))
+    said = ask("train", str(path), "--quiet", "--set", "tokens.min_frequency=4", "--out", str(tmp_path / "out"))
     assert said.code == 0
     assert said.err.splitlines() == [
         f"saccade: {path}: judge is now called select_by",

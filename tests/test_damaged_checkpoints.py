@@ -38,7 +38,7 @@ class Trained:
 
     def resume(self, run: Path) -> Outcome:
         """Go on in a damaged copy."""
-        work, _ = TranslationTask().prepare(self.recipe, [self.data], run, resume=True)
+        work = TranslationTask().prepare(self.recipe, [self.data], run, resume=True).work
         return train(work, self.recipe.train, run, Log(run), resume=True)
 
 
@@ -46,7 +46,7 @@ class Trained:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     data, run = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("run")
     recipe = TranslationRecipe.read(read_toml(write_toy(data, steps=6)), where="toy")
-    work, _ = TranslationTask().prepare(recipe, [data], run, resume=False)
+    work = TranslationTask().prepare(recipe, [data], run, resume=False).work
     return Trained(recipe, data, run, train(work, recipe.train, run, Log(run, quiet=True)))
 
 

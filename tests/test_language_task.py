@@ -161,8 +161,9 @@ def test_only_a_single_text_has_no_marks(text_file: Path, tmp_path: Path, docume
         },
         where="test",
     )
-    work, told = LanguageTask().prepare(recipe, [], tmp_path, resume=False)
-    again, _ = LanguageTask().prepare(recipe, [], tmp_path, resume=True)
+    prepared = LanguageTask().prepare(recipe, [], tmp_path, resume=False)
+    work, told = prepared.work, prepared.messages
+    again = LanguageTask().prepare(recipe, [], tmp_path, resume=True).work
     marked = documents == "lines"
     batches = [work.batch(next(work.sampler)) for _ in range(5)]
     for batch in batches:

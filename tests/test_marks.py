@@ -18,9 +18,11 @@ from saccade.data.rows import Rows
 from saccade.data.sentences import Corpus
 from saccade.data.stream import Stream, encode_documents
 from saccade.folder import read_config
+from saccade.pipelines.pipeline import unreported
 from saccade.sources.text import pad_sources
 from saccade.tasks.language import LanguageTask
 from saccade.tasks.masked import MaskedTask
+from saccade.tasks.store import store
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.train.loop import Outcome
@@ -146,9 +148,10 @@ def test_a_stored_model_says_its_marks(task: Any, tmp_path: Path) -> None:
         },
         where="test",
     )
-    work, _ = task.prepare(recipe, [tmp_path], tmp_path, resume=False)
+    prepared = task.prepare(recipe, [tmp_path], tmp_path, resume=False)
+    work = prepared.work
     outcome = Outcome(finished=True, step=0, scores={}, chosen="untrained", seconds=0.0)
-    task.finish(recipe, work, outcome, [tmp_path], tmp_path)
+    store(recipe, prepared, outcome, tmp_path, unreported)
     marks = Marks.read(read_config(tmp_path).settings["marks"], where="test")
     # The mask is the last row of what embeds the tokens.
     mask = len(work.model.encoder.embed.tokens.weight) - 1 if task.name == "masked" else None

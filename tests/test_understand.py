@@ -197,7 +197,7 @@ def test_xlnet_learns_fills_and_is_started_from(room: Path, tmp_path: Path) -> N
     table = {name: value for name, value in recipe.table().items() if name not in ("model", "tokens")}
     read = task_named("tagging").recipe.read(table | {"init": str(tmp_path / "xlnet")}, where="test")
     (tmp_path / "out").mkdir()
-    work, _ = task_named("tagging").prepare(read, [], tmp_path / "out", resume=False)
+    work = task_named("tagging").prepare(read, [], tmp_path / "out", resume=False).work
     before = read_folder(tmp_path / "xlnet").weights
     shared = {name: weight for name, weight in work.model.named_parameters() if name.startswith("encoder.")}
     assert all(np.array_equal(weight.detach().numpy(), before[name]) for name, weight in shared.items())
@@ -322,7 +322,8 @@ def fine_tuning(room: Path, **more: object) -> EncoderRecipe:
 
 def test_a_start_brings_its_vocabulary_sizes_and_weights(room: Path, tmp_path: Path) -> None:
     recipe = fine_tuning(room, dropout=0.3)
-    work, told = task_named("tagging").prepare(recipe, [], tmp_path, resume=False)
+    prepared = task_named("tagging").prepare(recipe, [], tmp_path, resume=False)
+    work, told = prepared.work, prepared.messages
     before = read_folder(room / "bert")
     shared = {name: weight for name, weight in work.model.named_parameters() if name.startswith("encoder.")}
     assert shared

@@ -45,7 +45,7 @@ def main() -> None:
     recipe = read_recipe(*changes, f"train.validate_every={steps}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        work, _ = LanguageTask().prepare(recipe, [given.data], folder, resume=False)
+        work = LanguageTask().prepare(recipe, [given.data], folder, resume=False).work
         outcome = train(work, recipe.train, folder, Log(folder, quiet=True))
         arrays = kept(folder / "prepared")
     if arrays is None:

@@ -4,6 +4,7 @@ The names are found when they are first used: importing saccade does not import 
 """
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,8 +12,9 @@ if TYPE_CHECKING:
     from saccade.nn.attention import attention
     from saccade.pipelines.load import load
     from saccade.runtime.watch import Edit
+    from saccade.tasks.training import train
 
-__all__ = ["Edit", "attention", "load", "watch"]
+__all__ = ["Edit", "attention", "load", "train", "watch"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -21,6 +23,18 @@ _HOMES = {
     "load": "saccade.pipelines.load",
     "watch": "saccade.look.watch",
 }
+
+
+class _Callable(ModuleType):
+    """`saccade.train` is a package, `saccade.train.loop` a module of it, and `saccade.train(…)` trains a model."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return import_module("saccade.tasks.training").train(*arguments, **options)
+
+
+# Python puts a package into the name space of its parent when it is first imported, so that a function of the same
+# name would disappear.
+import_module("saccade.train").__class__ = _Callable
 
 
 def __getattr__(name: str) -> Any:

@@ -102,30 +102,48 @@ def read_toml(path: Path) -> Table:
 
 
 def override(table: Table, settings: Iterable[str], record: type[BaseModel] | None = None) -> Table:
-    """A copy of the table with every `dotted.key=value` put in.
+    """A copy of the table with every `dotted.key=value` put in; a value is read as TOML where it can be and as text
+    otherwise."""
+    return changed(table, map(read_setting, settings), record)
 
-    The value is read as TOML where it can be and as text otherwise. Choosing another `kind` drops
-    the old kind's keys, which mean nothing to the new one. With the table's `record`, a key replaces the value that
-    the table gives under another name of the same key, old or new.
+
+def read_setting(setting: str) -> tuple[str, Any]:
+    """`dotted.key=value` -> key and value."""
+    dotted, equals, text = setting.partition("=")
+    if not equals or not dotted.strip():
+        raise WrongUse(f"--set {setting!r}: write it as key=value, such as train.steps=2000")
+    return dotted.strip(), _value(text.strip())
+
+
+def changed(table: Table, changes: Iterable[tuple[str, Any]], record: type[BaseModel] | None = None) -> Table:
+    """A copy of the table with new values of dotted keys.
+
+    Choosing another `kind` drops the old kind's keys, which mean nothing to the new one. With the table's `record`, a
+    key replaces the value that the table gives under another name of the same key, old or new.
     """
     result: Table = json.loads(json.dumps(table))
-    for setting in settings:
-        dotted, equals, text = setting.partition("=")
-        if not equals or not dotted.strip():
-            raise WrongUse(f"--set {setting!r}: write it as key=value, such as train.steps=2000")
-        *parents, last = dotted.strip().split(".")
+    for dotted, value in changes:
+        *parents, last = dotted.split(".")
         inner, records = result, [record] if record else []
         for parent in parents:
             inner = inner.setdefault(parent, {})
             fields = [found.model_fields[parent] for found in records if parent in found.model_fields]
             records = [found for field in fields for found in _records_in(field.annotation)]
             if not isinstance(inner, dict):
-                raise WrongUse(f"--set {setting!r}: {parent} is a value, not a table")
-        value = _value(text.strip())
+                raise WrongUse(f"--set {dotted}={value}: {parent} is a value, not a table")
         if last == "kind" and inner.get("kind") != value:
             inner.clear()
         inner[_name_in(inner, last, records)] = value
     return result
+
+
+def flat(table: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """All values of a table and the tables in it, by dotted key."""
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{path}{key}.")
+        else:
+            yield f"{path}{key}", value
 
 
 def to_toml(table: Table) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from saccade.cli.output import make_folder
-from saccade.cli.train import go_on, train_by_table
+from saccade.cli.train import ended
 from saccade.errors import UserError, WrongUse
 
 if TYPE_CHECKING:
@@ -227,15 +227,15 @@ def _train_one(table: dict[str, Any], run: Path, folders: list[Path], quiet: boo
     import signal
 
     from saccade.native.allocator import most_memory
+    from saccade.tasks.training import Show, go_on, train_by_table
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout = sys.stderr  # stdout is for the report
     failure = ""
     try:
-        if (run / "recipe.toml").exists():
-            code = go_on(run, folders, quiet=quiet)
-        else:
-            code = train_by_table(table, folders, run, quiet=quiet)
+        going = (run / "recipe.toml").exists()
+        fitted = go_on(run, folders, Show(quiet)) if going else train_by_table(table, folders, run, Show(quiet))
+        code = ended(fitted, run, quiet)
     except KeyboardInterrupt:
         code = 130
     except Exception as error:  # the other recipes are still trained

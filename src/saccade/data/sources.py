@@ -24,8 +24,13 @@ class PairFile(Record):
     target_file: str = ""
     """File whose line n translates line n of `file`."""
 
+    @property
+    def names(self) -> list[str]:
+        """Of the one file, or of both."""
+        return [name for name in (self.file, self.target_file) if name]
+
     def paths(self, folders: Sequence[Path]) -> list[Path]:
-        return [find(name, folders) for name in (self.file, self.target_file) if name]
+        return [find(name, folders) for name in self.names]
 
 
 class TrainingSource(PairFile):

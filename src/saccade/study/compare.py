@@ -78,16 +78,16 @@ class Comparison:
 def pace(task: Task, recipe: Recipe, folders: Sequence[Path]) -> tuple[float, float]:
     """Seconds and target tokens of a step, measured on a few steps of a temporary model."""
     with tempfile.TemporaryDirectory() as scratch:
-        work, _ = task.prepare(recipe, folders, Path(scratch), resume=False)
-        optimizer, parts = equip(work.model, work.objective, recipe.train)
+        work = task.prepare(recipe, folders, Path(scratch), resume=False).work
+        optimizer, gradients = equip(work.model, work.objective, recipe.train)
         work.model.train()
         times: list[float] = []
         tokens: list[int] = []
         while len(times) < WARM_STEPS + LEAST_STEPS or sum(times[WARM_STEPS:]) < LEAST_SECONDS:
             began = time.perf_counter()
-            chosen = [part for _ in range(recipe.train.accumulate) for part in parts.split(next(work.sampler))]
+            chosen = [part for _ in range(recipe.train.accumulate) for part in gradients.split(next(work.sampler))]
             batches = [work.batch(indices) for indices in chosen]
-            take_step(parts, optimizer, batches, recipe.train.clip)
+            take_step(gradients, optimizer, batches, recipe.train.clip)
             times.append(time.perf_counter() - began)
             tokens.append(sum(work.objective.count(batch) for batch in batches))
     return statistics.mean(times[WARM_STEPS:]), statistics.mean(tokens[WARM_STEPS:])

@@ -13,9 +13,9 @@ from saccade.evaluate.metrics import Score
 from saccade.study.plots import Panel, draw_panels, markdown_table
 from saccade.tasks.contract import Recipe
 from saccade.tasks.encoder import EncoderRecipe
+from saccade.tasks.fit import fit
 from saccade.tasks.recipes import task_named
 from saccade.train.log import Log
-from saccade.train.loop import train
 
 Say = Callable[[str], None]
 SCRATCH = "from scratch"
@@ -100,20 +100,17 @@ def _settled(table: Table) -> Recipe:
     return task_named(str(table.get("task", "missing"))).recipe.read(table, where="recipe")
 
 
-def train_trial(table: Table, trial: Trial, folders: Sequence[Path]) -> list[Score] | None:
+def train_trial(table: Table, trial: Trial, folders: Sequence[Path]) -> Sequence[Score] | None:
     """Train once, and score on the test part; None after Ctrl-C."""
     task = task_named(str(table["task"]))
     recipe = task.recipe.read(fitted(table, trial), where="recipe")
     with tempfile.TemporaryDirectory() as scratch:
-        out = Path(scratch)
-        work, _ = task.prepare(recipe, folders, out, resume=False)
-        outcome = train(work, recipe.train, out, Log(out, quiet=True))
-        if not outcome.finished:
-            return None
-        scores = task.finish(recipe, work, outcome, folders, out)
-    if not scores:
+        trained = fit(task, recipe, folders, Log(Path(scratch), quiet=True))
+    if not trained.outcome.finished:
+        return None
+    if not trained.scores:
         raise UserError("the recipe names no test part to score on")
-    return scores
+    return trained.scores
 
 
 def fitted(table: Table, trial: Trial) -> Table:

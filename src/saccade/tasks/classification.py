@@ -22,10 +22,9 @@ from saccade.models.answering import encoder_runtime
 from saccade.models.encoders import build_encoder_model
 from saccade.pipelines.classifier import Classifier
 from saccade.pipelines.pipeline import Report, Request, unreported
-from saccade.tasks.contract import Recipe
+from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.encoder import EncoderRecipe, begin, hiding
-from saccade.tasks.store import store
-from saccade.train.loop import Outcome, TrainConfig, Work
+from saccade.train.loop import TrainConfig, Work
 from saccade.train.objective import ClassObjective
 from saccade.train.optim import AdamConfig
 
@@ -62,7 +61,7 @@ class ClassificationTask:
                 adam=AdamConfig(rate=1e-3, decay=0.1),
             ),
         )
-        return recipe, [*told, f"from scratch (init = MODEL starts from another); at most {steps:,} steps"]
+        return recipe, [*told, f"at most {steps:,} steps"]
 
     def prepare(
         self,
@@ -72,7 +71,7 @@ class ClassificationTask:
         *,
         resume: bool,
         report: Report = unreported,
-    ) -> tuple[Work, list[str]]:
+    ) -> Prepared:
         parts = _parts(recipe, folders)
         both = [*parts.train.texts, *(parts.train.seconds or [])]
         beginning = begin(recipe, both, out, resume=resume)
@@ -100,33 +99,21 @@ class ClassificationTask:
             validate=lambda trained: _figures(pipeline(trained), parts.valid, scale),
             describe=lambda indices: f"of {len(indices)} texts (the first: {parts.train.texts[indices[0]][:80]!r})",
         )
-        return work, _told(recipe, parts, texts, model, sampler)
-
-    def finish(
-        self,
-        recipe: ClassificationRecipe,
-        work: Work,
-        outcome: Outcome,
-        folders: Sequence[Path],
-        out: Path,
-        report: Report = unreported,
-    ) -> list[Score]:
-        parts = _parts(recipe, folders)
-        scale = _Scale.of(parts.train)
-        beginning = begin(recipe, [], out, resume=True)
-        settings = {
-            "model": beginning.config.table(),
-            "data": recipe.data.table(),
-            "classes": parts.train.classes,
-            "middle": scale.middle,
-            "spread": scale.spread,
-        }
-        return store(
-            *(self, recipe, settings, work, outcome, out),
-            marks=beginning.vocabulary.marks,
+        test = parts.test
+        return Prepared(
+            work=work,
+            settings={
+                "model": beginning.config.table(),
+                "data": recipe.data.table(),
+                "classes": parts.train.classes,
+                "middle": scale.middle,
+                "spread": scale.spread,
+            },
+            marks=vocabulary.marks,
             storage=recipe.storage,
-            test=folders if parts.test is not None else None,
-            report=report,
+            messages=_told(recipe, parts, texts, model, sampler),
+            files=[*recipe.data.train, *recipe.data.valid, *recipe.data.test],
+            test=None if test is None else lambda pipeline, _, report: scores(pipeline, test, report),
         )
 
     def evaluate(
@@ -212,7 +199,6 @@ def _told(
     told = [*parts.told]
     if texts.cut:
         told.append(f"{texts.cut:,} training texts are longer than the encoder reads, and lose their end")
-    began = f"from {recipe.init}" if recipe.init else "from scratch"
     parameters = sum(weight.numel() for weight in model.parameters())
-    told.append(f"{began}: {parameters:,} parameters, {recipe.train.steps:,} steps = {epochs:.1f} epochs")
+    told.append(f"{recipe.began}: {parameters:,} parameters, {recipe.train.steps:,} steps = {epochs:.1f} epochs")
     return told

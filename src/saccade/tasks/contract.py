@@ -1,14 +1,16 @@
-"""The interface of a task; commands use tasks only through it."""
+"""The interface of a task; `fit` and the commands use tasks only through it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from saccade.config import Record
+from saccade.config import Record, Table
 from saccade.evaluate.metrics import Score
-from saccade.folder import ModelFolder
+from saccade.folder import ModelFolder, Storage
 from saccade.pipelines.pipeline import Report, Request, unreported
-from saccade.train.loop import Outcome, TrainConfig, Work
+from saccade.tokens.marks import Marks
+from saccade.train.loop import TrainConfig, Work
 
 
 class CardConfig(Record):
@@ -35,8 +37,35 @@ class Recipe(Record):
     """Text for the model card."""
 
 
+Test = Callable[[Any, ModelFolder, Report], list[Score]]
+"""Scores of a stored model on the test part; the model is given as its pipeline and as its folder."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that training, storing and scoring need: the training data is read once. tokenizer.json is in the
+    run's folder."""
+
+    work: Work
+    """For the loop."""
+    settings: Table
+    """For config.json, beside the names of task and model, and the marks."""
+    marks: Marks
+    """The ids that are no text."""
+    storage: Storage
+    """Number format of the stored weights."""
+    messages: Sequence[str]
+    """What was read and chosen, for the person who trains."""
+    files: Sequence[str]
+    """Data files, as the recipe names them. Their digests are kept: a training resumes on the same data only."""
+    test: Test | None = None
+    """None without a test part."""
+    words: Sequence[str] | None = None
+    """Lexicon of the model, if it has one."""
+
+
 class Task(Protocol):
-    """A task: from files to a trained model, and from a model folder to answers."""
+    """A task: from files to a trained model, and from a model folder to scores."""
 
     name: ClassVar[str]
     recipe: ClassVar[type[Recipe]]
@@ -47,14 +76,8 @@ class Task(Protocol):
 
     def prepare(
         self, recipe: Any, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
-    ) -> tuple[Work, list[str]]:
-        """Read the data, make or reuse the vocabulary, build the model; also returns messages about the data."""
-        ...
-
-    def finish(
-        self, recipe: Any, work: Work, outcome: Outcome, folders: Sequence[Path], out: Path, report: Report = unreported
-    ) -> list[Score]:
-        """Write the trained model as a model folder and score it on the test part."""
+    ) -> Prepared:
+        """Read the data, make the vocabulary, or reuse what a resumed run keeps in `out`, and build the model."""
         ...
 
     def evaluate(

@@ -1,15 +1,20 @@
 """Spelling correction: trained on sentences with artificial misspellings."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from saccade.data.copies import Copies
 from saccade.data.documents import TextFile, read_documents
-from saccade.data.misspell import read_misspellings
+from saccade.data.misspell import Misspelling, read_misspellings
 from saccade.data.noise import Noise, NoiseConfig, count_words, find_names
+from saccade.data.sources import Mixture
 from saccade.data.text import Pair, find, read_pairs
 from saccade.errors import WrongUse
 from saccade.evaluate.metrics import Score
@@ -18,8 +23,8 @@ from saccade.folder import ModelFolder
 from saccade.pipelines.corrector import MOST_PRICE, Corrector
 from saccade.pipelines.edits import apply, edits
 from saccade.pipelines.pipeline import Report, Request, unreported
-from saccade.tasks.contract import Recipe
-from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered
+from saccade.tasks.contract import Prepared, Recipe
+from saccade.tasks.sequence import SequenceData, SequenceParts, SequenceRecipe, answered, prepare_pairs
 
 
 class SpellingData(SequenceData):
@@ -69,7 +74,7 @@ class CorrectionRecipe(SequenceRecipe):
     """With `lexicon_min_count`: cost, in nats, of keeping a word that is neither in the lexicon nor a name."""
 
 
-class CorrectionTask(SequenceTask):
+class CorrectionTask:
     """The task of correcting, for the commands."""
 
     name: ClassVar[str] = "correction"
@@ -80,52 +85,22 @@ class CorrectionTask(SequenceTask):
             "correcting is trained by a recipe, which names sentences and lists of misspellings: see speller"
         )
 
-    def training_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[Pair]:
-        sentences = read_documents(recipe.data.train, folders)
-        noise = _noise(recipe.data, folders, sentences)
-        seed, texts = recipe.train.seed, sentences + (sorted(noise.known) if recipe.data.single_words else [])
-        return [
-            (noise(text, np.random.default_rng([seed, copy, place])), text)
-            for copy in range(recipe.data.copies)
-            for place, text in enumerate(texts)
-        ]
-
-    def held_pairs(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> dict[str, list[Pair]]:
-        """With misspellings as in the training part: held-out misspellings are for the test only."""
-        sentences = [
-            sentence
-            for sentence in read_documents(recipe.data.valid, folders)
-            if len(sentence.encode()) <= recipe.data.longest_pair
-        ]
-        noise = _noise(recipe.data, folders, read_documents(recipe.data.train, folders))
-        chosen = np.random.default_rng(0).permutation(len(sentences))[: recipe.data.valid_limit]
-        random = [np.random.default_rng([0, int(place)]) for place in chosen]
-        return {"": [(noise(sentences[i], one), sentences[i]) for i, one in zip(chosen, random, strict=True)]}
-
-    def words(self, recipe: CorrectionRecipe, folders: Sequence[Path]) -> list[str] | None:
-        if not recipe.lexicon_min_count:
-            return None
-        met = count_words(read_documents(recipe.data.train, folders))
-        lists = read_misspellings([find(name, folders) for name in recipe.data.misspellings])
-        single = {right for _, right, _ in lists} if recipe.data.single_words else set()
-        return sorted(single.union(word for word, count in met.items() if count >= recipe.lexicon_min_count))
-
-    def settings(self, recipe: CorrectionRecipe) -> dict[str, Any]:
-        return {"caution": recipe.caution} | (
-            {"unknown_word_cost": recipe.unknown_word_cost} if recipe.lexicon_min_count else {}
+    def prepare(
+        self, recipe: CorrectionRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
+    ) -> Prepared:
+        data, read = recipe.data, _Spelling.of(recipe.data, folders)
+        tested = _test_pairs(read, folders) if data.test else None
+        cost = {"unknown_word_cost": recipe.unknown_word_cost} if recipe.lexicon_min_count else {}
+        parts = SequenceParts(
+            training=lambda: Copies(Mixture.of(_training_pairs(recipe, read))),
+            held={"": _held_pairs(read, folders)},
+            figures=_figures,
+            files=[*(text.file for text in (*data.train, *data.valid, *data.test)), *data.misspellings],
+            settings={"caution": recipe.caution, **cost},
+            test=(lambda pipeline, _, report: _scores(pipeline, tested, Request(), report)) if tested else None,
+            words=_lexicon(recipe, read),
         )
-
-    def figures(
-        self, recipe: CorrectionRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]
-    ) -> dict[str, float]:
-        mended = [apply(source, edits(source, output)) for source, output in zip(sources, outputs, strict=True)]
-        found = Corrected.of(sources, mended, [truths[0] for truths in accepted])
-        rates = (word_accuracy, correction_rate, introduction_rate)
-        names = ("accuracy", "corrected", "introduced")
-        return {name: rate(found, bootstrap=0).value for name, rate in zip(names, rates, strict=True)}
-
-    def has_test(self, recipe: CorrectionRecipe) -> bool:
-        return bool(recipe.data.test)
+        return prepare_pairs(recipe, parts, out, resume=resume, report=report)
 
     def evaluate(
         self,
@@ -146,19 +121,78 @@ class CorrectionTask(SequenceTask):
                 f"{folder.path}: names no test part; give a TSV of misspelt and right sentences: "
                 "saccade evaluate MODEL FILE.tsv"
             )
-        pairs = read_pairs(files) if files else _test_pairs(data, folders)
-        sources, truths = [source for source, _ in pairs], [truth for _, truth in pairs]
-        return spelling_scores(sources, answered(pipeline, sources, request, report), truths)
+        pairs = read_pairs(files) if files else _test_pairs(_Spelling.of(data, folders), folders)
+        return _scores(pipeline, pairs, request, report)
 
 
-def _noise(data: SpellingData, folders: Sequence[Path], training: Sequence[str], *, held: bool = False) -> Noise:
-    lists = read_misspellings([find(name, folders) for name in data.misspellings])
-    words = count_words(training) if data.noise.real_word_errors else None
-    return Noise.of(data.noise, lists, held=held, names=find_names(training), words=words)
+@dataclass(frozen=True)
+class _Spelling:
+    """The training sentences and the lists of misspellings, each read once."""
+
+    data: SpellingData
+    sentences: list[str]
+    lists: list[Misspelling]
+
+    @classmethod
+    def of(cls, data: SpellingData, folders: Sequence[Path]) -> "_Spelling":
+        lists = read_misspellings([find(name, folders) for name in data.misspellings])
+        return cls(data, read_documents(data.train, folders), lists)
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each word is in the training sentences."""
+        return count_words(self.sentences)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        return find_names(self.sentences)
+
+    def noise(self, *, held: bool = False) -> Noise:
+        """What misspells; `held`: by what training never saw."""
+        words = self.counts if self.data.noise.real_word_errors else None
+        return Noise.of(self.data.noise, self.lists, held=held, names=self.names, words=words)
 
 
-def _test_pairs(data: SpellingData, folders: Sequence[Path]) -> list[Pair]:
-    training = read_documents(data.train, folders)
-    noise, seen = _noise(data, folders, training, held=True), set(training)
-    sentences = [sentence for sentence in read_documents(data.test, folders) if sentence not in seen]
+def _training_pairs(recipe: CorrectionRecipe, read: _Spelling) -> list[Pair]:
+    noise, seed = read.noise(), recipe.train.seed
+    texts = read.sentences + (sorted(noise.known) if recipe.data.single_words else [])
+    return [
+        (noise(text, np.random.default_rng([seed, copy, place])), text)
+        for copy in range(recipe.data.copies)
+        for place, text in enumerate(texts)
+    ]
+
+
+def _held_pairs(read: _Spelling, folders: Sequence[Path]) -> list[Pair]:
+    """With misspellings as in the training part: held-out misspellings are for the test only."""
+    data, noise = read.data, read.noise()
+    sentences = [text for text in read_documents(data.valid, folders) if len(text.encode()) <= data.longest_pair]
+    chosen = np.random.default_rng(0).permutation(len(sentences))[: data.valid_limit]
+    random = [np.random.default_rng([0, int(place)]) for place in chosen]
+    return [(noise(sentences[i], one), sentences[i]) for i, one in zip(chosen, random, strict=True)]
+
+
+def _test_pairs(read: _Spelling, folders: Sequence[Path]) -> list[Pair]:
+    noise, seen = read.noise(held=True), set(read.sentences)
+    sentences = [sentence for sentence in read_documents(read.data.test, folders) if sentence not in seen]
     return [(noise(sentence, np.random.default_rng([0, place])), sentence) for place, sentence in enumerate(sentences)]
+
+
+def _lexicon(recipe: CorrectionRecipe, read: _Spelling) -> list[str] | None:
+    if not recipe.lexicon_min_count:
+        return None
+    single = {right for _, right, _ in read.lists} if recipe.data.single_words else set()
+    return sorted(single.union(word for word, count in read.counts.items() if count >= recipe.lexicon_min_count))
+
+
+def _figures(sources: list[str], outputs: list[str], accepted: list[list[str]]) -> dict[str, float]:
+    mended = [apply(source, edits(source, output)) for source, output in zip(sources, outputs, strict=True)]
+    found = Corrected.of(sources, mended, [truths[0] for truths in accepted])
+    rates = (word_accuracy, correction_rate, introduction_rate)
+    names = ("accuracy", "corrected", "introduced")
+    return {name: rate(found, bootstrap=0).value for name, rate in zip(names, rates, strict=True)}
+
+
+def _scores(pipeline: Corrector, pairs: Sequence[Pair], request: Request, report: Report) -> list[Score]:
+    sources, truths = [source for source, _ in pairs], [truth for _, truth in pairs]
+    return spelling_scores(sources, answered(pipeline, sources, request, report), truths)

@@ -60,6 +60,11 @@ class EncoderRecipe(Recipe):
                 raise ValueError(f"init = {self.init!r} brings its own {part}; leave {part} out, or init")
         return self
 
+    @property
+    def began(self) -> str:
+        """What the training starts from, for messages."""
+        return f"from {self.init}" if self.init else "from scratch (--from MODEL starts from a trained encoder)"
+
     def chosen(self, examples: int) -> list[int]:
         """The numbers of the examples to train on."""
         if not 0 < self.examples_limit < examples:

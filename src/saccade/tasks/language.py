@@ -13,7 +13,8 @@ from torch import nn
 from saccade.arch.gpt import GptConfig
 from saccade.data.documents import TextFile, read_documents
 from saccade.data.prepared import keep, kept
-from saccade.data.prompts import read_words
+from saccade.data.prompt_families import WordLists
+from saccade.data.prompts import CODESPELL, EWT, TATOEBA, read_words
 from saccade.data.stream import Stream, Windows, encode_documents
 from saccade.errors import WrongUse
 from saccade.evaluate.language import surprise
@@ -23,13 +24,13 @@ from saccade.models.answering import language_runtime
 from saccade.models.gpt import LanguageModel, build_gpt
 from saccade.pipelines.completer import Completer
 from saccade.pipelines.pipeline import Report, Request, unreported
-from saccade.tasks.contract import Recipe
+from saccade.tasks.contract import Prepared, Recipe, Test
 from saccade.tasks.prompting import PromptsConfig, accuracies, held_out_pages, training_pages
 from saccade.tasks.sizes import language_sizes_for
-from saccade.tasks.store import kept_vocabulary, store
+from saccade.tasks.store import kept_vocabulary
 from saccade.tasks.texts import FilesConfig, split_texts
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
-from saccade.train.loop import Outcome, TrainConfig, Work
+from saccade.train.loop import TrainConfig, Work
 from saccade.train.objective import LanguageObjective
 from saccade.train.optim import AdamConfig
 from saccade.weights import filled
@@ -90,7 +91,7 @@ class LanguageTask:
 
     def prepare(
         self, recipe: LanguageRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
-    ) -> tuple[Work, list[str]]:
+    ) -> Prepared:
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None
         marked = _marked(recipe.data)
@@ -112,7 +113,8 @@ class LanguageTask:
         model = build_gpt(recipe.model, len(vocabulary))
         isolate = not isinstance(recipe.data, FilesConfig) or recipe.data.isolate_documents
         stream, valid = (Stream(arrays[part], vocabulary.marks, isolate) for part in ("train", "valid"))
-        context = recipe.model.context
+        text_bytes, context = int(arrays["valid_bytes"]), recipe.model.context
+        words = read_words(folders) if isinstance(recipe.data, PromptsConfig) else None
         rows = max(1, recipe.train.batch_tokens // context)
         sampler = Windows(stream, length=context, rows=rows, seed=recipe.train.seed)
         work = Work(
@@ -120,7 +122,7 @@ class LanguageTask:
             objective=LanguageObjective(recipe.train.smoothing),
             sampler=sampler,
             batch=lambda starts: stream.batch(starts, context),
-            validate=_Validation(recipe, vocabulary, valid, int(arrays["valid_bytes"]), folders),
+            validate=_Validation(recipe.data, vocabulary, valid, text_bytes, words),
             describe=lambda starts: _describe(starts, stream, context, vocabulary),
         )
         epochs = recipe.train.steps * recipe.train.accumulate / sampler.batches
@@ -129,29 +131,19 @@ class LanguageTask:
             f"vocabulary {len(vocabulary):,}, {sum(w.numel() for w in model.parameters()):,} parameters, "
             f"{recipe.train.steps:,} steps of {rows} x {context} tokens = {epochs:.1f} epochs",
         ]
-        return work, told
-
-    def finish(
-        self,
-        recipe: LanguageRecipe,
-        work: Work,
-        outcome: Outcome,
-        folders: Sequence[Path],
-        out: Path,
-        report: Report = unreported,
-    ) -> list[Score]:
-        settings = {
-            "model": recipe.model.table(),
-            "data": recipe.data.table(),
-            "marked": _marked(recipe.data),
-            "lowercase": recipe.lowercase,
-        }
-        return store(
-            *(self, recipe, settings, work, outcome, out),
-            marks=kept_vocabulary(out, spaced=False).marks,
+        return Prepared(
+            work=work,
+            settings={
+                "model": recipe.model.table(),
+                "data": recipe.data.table(),
+                "marked": marked,
+                "lowercase": recipe.lowercase,
+            },
+            marks=vocabulary.marks,
             storage=recipe.storage,
-            test=folders,
-            report=report,
+            messages=told,
+            files=_files(recipe.data),
+            test=_test(recipe.data, valid, text_bytes, words),
         )
 
     def evaluate(
@@ -182,27 +174,42 @@ class LanguageTask:
         # Folders of earlier versions say `apart`.
         isolate = not isinstance(data, dict) or data.get("isolate_documents", data.get("apart")) is not False
         stream = Stream(tokens, pipeline.vocabulary.marks, isolate)
-        config, size = pipeline.model.config, len(pipeline.vocabulary)
-        model = filled(folder, config.weights(size), lambda: build_gpt(config, size))
-        return surprise(model.eval(), stream).scores(sum(len(text.encode()) for text in texts))
+        return _surprise(pipeline, folder, stream, sum(len(text.encode()) for text in texts))
+
+
+def _surprise(pipeline: Completer, folder: ModelFolder, stream: Stream, text_bytes: int) -> list[Score]:
+    config, size = pipeline.model.config, len(pipeline.vocabulary)
+    model = filled(folder, config.weights(size), lambda: build_gpt(config, size))
+    return surprise(model.eval(), stream).scores(text_bytes)
+
+
+def _test(data: FilesConfig | PromptsConfig, valid: Stream, text_bytes: int, words: WordLists | None) -> Test:
+    """The held-out part is also the test: what a language model has not read."""
+    if isinstance(data, PromptsConfig) and words is not None:
+        return lambda pipeline, _, report: accuracies(pipeline, data, words, report)
+    return lambda pipeline, folder, _: _surprise(pipeline, folder, valid, text_bytes)
 
 
 class _Validation:
     """Loss on the held-out text; for prompts, also the share of right answers."""
 
     def __init__(
-        self, recipe: LanguageRecipe, vocabulary: Vocabulary, valid: Stream, text_bytes: int, folders: Sequence[Path]
+        self,
+        data: FilesConfig | PromptsConfig,
+        vocabulary: Vocabulary,
+        valid: Stream,
+        text_bytes: int,
+        words: WordLists | None,
     ) -> None:
-        self.recipe, self.vocabulary, self.valid, self.text_bytes = recipe, vocabulary, valid, text_bytes
-        self.words = read_words(folders) if isinstance(recipe.data, PromptsConfig) else None
+        self.data, self.vocabulary, self.valid, self.text_bytes, self.words = data, vocabulary, valid, text_bytes, words
 
     def __call__(self, model: nn.Module) -> dict[str, float]:
         assert isinstance(model, LanguageModel)
         found = surprise(model, self.valid)
         scores = {"loss": found.loss, "bits_per_byte": found.nats / math.log(2) / self.text_bytes}
-        if isinstance(self.recipe.data, PromptsConfig) and self.words is not None:
+        if isinstance(self.data, PromptsConfig) and self.words is not None:
             completer = Completer(language_runtime(model, "exact"), self.vocabulary, marked=True)
-            quick = self.recipe.data.model_copy(update={"questions": 12})
+            quick = self.data.model_copy(update={"questions": 12})
             right = accuracies(completer, quick, self.words, examples=(4,))
             scores["accuracy"] = right[-1].value
         return scores
@@ -211,6 +218,12 @@ class _Validation:
 def _marked(data: FilesConfig | PromptsConfig) -> bool:
     """Whether the stream has marks: a text that is one document has none."""
     return isinstance(data, PromptsConfig) or len(data.train) > 1 or data.train[0].documents != "whole"
+
+
+def _files(data: FilesConfig | PromptsConfig) -> list[str]:
+    if isinstance(data, PromptsConfig):
+        return [EWT, TATOEBA, CODESPELL]
+    return [text.file for text in (*data.train, *data.valid)]
 
 
 def _texts(recipe: LanguageRecipe, folders: Sequence[Path]) -> tuple[list[str], list[str]]:

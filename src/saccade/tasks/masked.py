@@ -26,14 +26,14 @@ from saccade.models.encoders import build_encoder_model
 from saccade.models.xlnet import PermutationModel
 from saccade.pipelines.filler import Filler
 from saccade.pipelines.pipeline import Report, Request, unreported
-from saccade.tasks.contract import Recipe
+from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.encoder import with_mask
 from saccade.tasks.sizes import masked_sizes_for
-from saccade.tasks.store import kept_vocabulary, store
+from saccade.tasks.store import kept_vocabulary
 from saccade.tasks.texts import FilesConfig, split_texts
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
-from saccade.train.loop import Outcome, TrainConfig, Work
+from saccade.train.loop import TrainConfig, Work
 from saccade.train.objective import MaskedObjective, PermutedObjective
 from saccade.train.optim import AdamConfig
 from saccade.weights import filled
@@ -105,7 +105,7 @@ class MaskedTask:
 
     def prepare(
         self, recipe: MaskedRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
-    ) -> tuple[Work, list[str]]:
+    ) -> Prepared:
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None
         if arrays is None:
@@ -140,29 +140,19 @@ class MaskedTask:
             f"{recipe.train.steps:,} steps of {recipe.train.batch_tokens:,} tokens = {epochs:.1f} epochs, "
             f"{rows.fill()[0]:.0%} of positions real",
         ]
-        return work, told
-
-    def finish(
-        self,
-        recipe: MaskedRecipe,
-        work: Work,
-        outcome: Outcome,
-        folders: Sequence[Path],
-        out: Path,
-        report: Report = unreported,
-    ) -> list[Score]:
-        settings = {
-            "model": recipe.model.table(),
-            "data": recipe.data.table(),
-            "masking": recipe.masking.table(),
-            "next_sentence": recipe.next_sentence,
-        }
-        return store(
-            *(self, recipe, settings, work, outcome, out),
-            marks=with_mask(kept_vocabulary(out, spaced=False)).marks,
+        return Prepared(
+            work=work,
+            settings={
+                "model": recipe.model.table(),
+                "data": recipe.data.table(),
+                "masking": recipe.masking.table(),
+                "next_sentence": recipe.next_sentence,
+            },
+            marks=marks,
             storage=recipe.storage,
-            test=folders,
-            report=report,
+            messages=told,
+            files=[text.file for text in (*recipe.data.train, *recipe.data.valid)],
+            test=lambda pipeline, folder, _: _scores(pipeline, folder, valid, hider),
         )
 
     def evaluate(
@@ -184,14 +174,19 @@ class MaskedTask:
             trained = FilesConfig.read(folder.table("data"), where=where)
             texts = split_texts(trained, folders, lowercase=False)[1]
         masking = MaskingConfig.read(folder.table("masking"), where=where)
-        vocabulary, config = pipeline.vocabulary, pipeline.model.config
-        corpus, ids = Corpus.of(vocabulary, texts), len(vocabulary) + 1
-        model = filled(folder, config.weights(ids), lambda: build_encoder_model(config, ids)).eval()
-        assert isinstance(model, MaskedModel | PermutationModel)
-        next_sentence = isinstance(model, MaskedModel) and model.follows is not None
-        context = config.encoder.context
-        rows = Rows(corpus, vocabulary.marks, context=context, budget=8192, seed=0, next_sentence=next_sentence)
-        return guess(model, rows, Hider.of(masking, vocabulary)).scores()
+        corpus = Corpus.of(pipeline.vocabulary, texts)
+        return _scores(pipeline, folder, corpus, Hider.of(masking, pipeline.vocabulary))
+
+
+def _scores(pipeline: Filler, folder: ModelFolder, corpus: Corpus, hider: Hider) -> list[Score]:
+    vocabulary, config = pipeline.vocabulary, pipeline.model.config
+    ids = len(vocabulary) + 1
+    model = filled(folder, config.weights(ids), lambda: build_encoder_model(config, ids)).eval()
+    assert isinstance(model, MaskedModel | PermutationModel)
+    next_sentence = isinstance(model, MaskedModel) and model.follows is not None
+    context = config.encoder.context
+    rows = Rows(corpus, vocabulary.marks, context=context, budget=8192, seed=0, next_sentence=next_sentence)
+    return guess(model, rows, hider).scores()
 
 
 def _rows(recipe: MaskedRecipe, corpus: Corpus, marks: Marks, budget: int, seed: int) -> Rows:

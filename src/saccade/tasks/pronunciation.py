@@ -6,7 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from saccade.data.copies import Copies
 from saccade.data.phonemes import as_phonemes, as_signs, read_dictionary
+from saccade.data.sources import Mixture
 from saccade.data.text import Pair, find
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score
@@ -14,8 +16,8 @@ from saccade.evaluate.pronunciation import phoneme_error_rate, pronunciation_sco
 from saccade.folder import ModelFolder
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.pipelines.pronouncer import Pronouncer
-from saccade.tasks.contract import Recipe
-from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered, by_source
+from saccade.tasks.contract import Prepared, Recipe
+from saccade.tasks.sequence import SequenceData, SequenceParts, SequenceRecipe, answered, by_source, prepare_pairs
 from saccade.tokens.vocabulary import TokensConfig
 
 
@@ -36,7 +38,7 @@ class PronunciationRecipe(SequenceRecipe):
     tokens: TokensConfig = TokensConfig(kind="characters")
 
 
-class PronunciationTask(SequenceTask):
+class PronunciationTask:
     """The task of pronouncing, for the commands."""
 
     name: ClassVar[str] = "pronunciation"
@@ -45,23 +47,27 @@ class PronunciationTask(SequenceTask):
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[PronunciationRecipe, list[str]]:
         raise WrongUse("pronouncing is trained by a recipe, which names a dictionary: see pronouncer")
 
-    def training_pairs(self, recipe: PronunciationRecipe, folders: Sequence[Path]) -> list[Pair]:
-        held = {word for word, _ in _read(recipe.data.valid, folders)}
-        return [pair for pair in _read(recipe.data.train, folders) if pair[0] not in held]
-
-    def held_pairs(self, recipe: PronunciationRecipe, folders: Sequence[Path]) -> dict[str, list[Pair]]:
-        return {"": _read(recipe.data.valid, folders)}
-
-    def figures(
-        self, recipe: PronunciationRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]
-    ) -> dict[str, float]:
-        said = [as_phonemes(output) for output in outputs]
-        right = [[as_phonemes(one) for one in some] for some in accepted]
-        rates = {"wer": word_error_rate, "per": phoneme_error_rate}
-        return {name: rate(said, right, bootstrap=0).value for name, rate in rates.items()}
-
-    def has_test(self, recipe: PronunciationRecipe) -> bool:
-        return bool(recipe.data.test)
+    def prepare(
+        self,
+        recipe: PronunciationRecipe,
+        folders: Sequence[Path],
+        out: Path,
+        *,
+        resume: bool,
+        report: Report = unreported,
+    ) -> Prepared:
+        data = recipe.data
+        held = _read(data.valid, folders)
+        words = {word for word, _ in held}
+        tested = _read(data.test, folders)
+        parts = SequenceParts(
+            training=lambda: Copies(Mixture.of([pair for pair in _read(data.train, folders) if pair[0] not in words])),
+            held={"": held},
+            figures=_figures,
+            files=[*data.train, *data.valid, *data.test],
+            test=(lambda pipeline, _, report: _scores(pipeline, tested, Request(), report)) if tested else None,
+        )
+        return prepare_pairs(recipe, parts, out, resume=resume, report=report)
 
     def evaluate(
         self,
@@ -78,9 +84,21 @@ class PronunciationTask(SequenceTask):
         data = DictionaryData.read(folder.table("data"), where=str(folder.path / "config.json"))
         if not files and not data.test:
             raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
-        words, accepted = by_source(_read([str(file.resolve()) for file in files] or data.test, folders))
-        said = answered(pipeline, words, request, report)
-        return pronunciation_scores(said, [[as_phonemes(one) for one in some] for some in accepted])
+        pairs = _read([str(file.resolve()) for file in files] or data.test, folders)
+        return _scores(pipeline, pairs, request, report)
+
+
+def _figures(sources: list[str], outputs: list[str], accepted: list[list[str]]) -> dict[str, float]:  # noqa: ARG001
+    said = [as_phonemes(output) for output in outputs]
+    right = [[as_phonemes(one) for one in some] for some in accepted]
+    rates = {"wer": word_error_rate, "per": phoneme_error_rate}
+    return {name: rate(said, right, bootstrap=0).value for name, rate in rates.items()}
+
+
+def _scores(pipeline: Pronouncer, pairs: Sequence[Pair], request: Request, report: Report) -> list[Score]:
+    words, accepted = by_source(pairs)
+    said = answered(pipeline, words, request, report)
+    return pronunciation_scores(said, [[as_phonemes(one) for one in some] for some in accepted])
 
 
 def _read(names: Sequence[str], folders: Sequence[Path]) -> list[Pair]:

@@ -1,47 +1,29 @@
 """The end of a training: write the model folder, score the stored weights, write the card."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from saccade.config import Table
 from saccade.evaluate.metrics import Score
-from saccade.folder import Storage, read_folder, write_card
+from saccade.folder import read_folder, write_card
 from saccade.pipelines.load import open_folder
-from saccade.pipelines.pipeline import Report, Request
+from saccade.pipelines.pipeline import Report
 from saccade.tasks.card import card
-from saccade.tasks.contract import Recipe, Task
-from saccade.tokens.marks import Marks
+from saccade.tasks.contract import Prepared, Recipe
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
-from saccade.train.loop import Outcome, Work
+from saccade.train.loop import Outcome
 from saccade.weights import write_folder
 
 
-def store(
-    task: Task,
-    recipe: Recipe,
-    settings: Table,
-    work: Work,
-    outcome: Outcome,
-    out: Path,
-    *,
-    marks: Marks,
-    storage: Storage,
-    test: Sequence[Path] | None,
-    report: Report,
-    words: Sequence[str] | None = None,
-) -> list[Score]:
-    """`settings` go into config.json beside the task's and the model's name and the vocabulary's marks. Scores are of
-    the stored weights, rounding included; `test` are the folders the test part is looked for in, None where there is
-    none; `words` those that the model keeps to."""
-    config = {"task": task.name, "name": recipe.name, "marks": marks.table(), **settings}
+def store(recipe: Recipe, prepared: Prepared, outcome: Outcome, out: Path, report: Report) -> list[Score]:
+    """Scores are of the stored weights, rounding included. The card comes last: a folder with a card is finished."""
+    names = {"task": recipe.task, "name": recipe.name, "marks": prepared.marks.table()}
     tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
-    write_folder(out, config, work.model, tokenizer, storage=storage, words=words)
+    model = prepared.work.model
+    write_folder(out, names | prepared.settings, model, tokenizer, storage=prepared.storage, words=prepared.words)
     scores: list[Score] = []
-    if test is not None:
+    if prepared.test is not None:
         folder = read_folder(out)
-        pipeline = open_folder(folder)
-        scores = task.evaluate(pipeline, folder, [], test, Request(), report=report)
-    write_card(out, card(recipe, work.model, outcome, scores))
+        scores = prepared.test(open_folder(folder), folder, report)
+    write_card(out, card(recipe, model, outcome, scores))
     return scores
 
 

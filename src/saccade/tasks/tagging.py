@@ -25,10 +25,9 @@ from saccade.models.answering import encoder_runtime
 from saccade.models.encoders import build_encoder_model
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.pipelines.tagger import Tagger
-from saccade.tasks.contract import Recipe
+from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.encoder import EncoderRecipe, begin, hiding
-from saccade.tasks.store import store
-from saccade.train.loop import Outcome, TrainConfig, Work
+from saccade.train.loop import TrainConfig, Work
 from saccade.train.objective import TagObjective
 from saccade.train.optim import AdamConfig
 
@@ -82,13 +81,14 @@ class TaggingTask:
                 adam=AdamConfig(rate=2e-3, decay=0.1),
             ),
         )
-        return recipe, [f"{words:,} words; from scratch (init = MODEL starts from another); at most {steps:,} steps"]
+        return recipe, [f"{words:,} words; at most {steps:,} steps"]
 
     def prepare(
         self, recipe: TaggingRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
-    ) -> tuple[Work, list[str]]:
+    ) -> Prepared:
+        data = recipe.data
         training, tags = _training(recipe, folders)
-        valid = _read(recipe.data.valid, recipe.data.column, folders)
+        valid, tested = (_read(files, data.column, folders) for files in (data.valid, data.test))
         beginning = begin(recipe, [sentence.text for sentence in training], out, resume=resume)
         vocabulary, context = beginning.vocabulary, beginning.config.context
         torch.manual_seed(recipe.train.seed)
@@ -115,35 +115,19 @@ class TaggingTask:
             ),
         )
         epochs = recipe.train.steps * recipe.train.accumulate / len(sampler.batches)
-        began = f"from {recipe.init}" if recipe.init else "from scratch"
         told = [
             f"{len(training):,} sentences of {len(labels.flat):,} words with {len(tags)} tags; {len(valid):,} held out",
-            f"{began}: {sum(w.numel() for w in model.parameters()):,} parameters, {recipe.train.steps:,} steps "
+            f"{recipe.began}: {sum(w.numel() for w in model.parameters()):,} parameters, {recipe.train.steps:,} steps "
             f"= {epochs:.1f} epochs",
         ]
-        return work, told
-
-    def finish(
-        self,
-        recipe: TaggingRecipe,
-        work: Work,
-        outcome: Outcome,
-        folders: Sequence[Path],
-        out: Path,
-        report: Report = unreported,
-    ) -> list[Score]:
-        beginning = begin(recipe, [], out, resume=True)
-        settings = {
-            "model": beginning.config.table(),
-            "data": recipe.data.table(),
-            "tags": _training(recipe, folders)[1],
-        }
-        return store(
-            *(self, recipe, settings, work, outcome, out),
-            marks=beginning.vocabulary.marks,
+        return Prepared(
+            work=work,
+            settings={"model": beginning.config.table(), "data": data.table(), "tags": tags},
+            marks=vocabulary.marks,
             storage=recipe.storage,
-            test=folders if recipe.data.test else None,
-            report=report,
+            messages=told,
+            files=[*data.train, *data.valid, *data.test],
+            test=(lambda pipeline, _, report: scores(pipeline, tested, report)) if tested else None,
         )
 
     def evaluate(
@@ -165,8 +149,13 @@ class TaggingTask:
             if not data.test:
                 raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
             sentences = _read(data.test, data.column, folders)
-        found = answers(pipeline, sentences, report)
-        return [accuracy(found), macro_f1(found)]
+        return scores(pipeline, sentences, report)
+
+
+def scores(pipeline: Tagger, sentences: Sequence[Sentence], report: Report = unreported) -> list[Score]:
+    """The figures of a model on tagged sentences."""
+    found = answers(pipeline, sentences, report)
+    return [accuracy(found), macro_f1(found)]
 
 
 def answers(pipeline: Tagger, sentences: Sequence[Sentence], report: Report = unreported) -> Classified:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -32,8 +32,8 @@ from saccade.folder import ModelFolder
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.pipelines.table import TASKS
 from saccade.pipelines.translator import Translator
-from saccade.tasks.contract import Recipe
-from saccade.tasks.sequence import SequenceData, SequenceRecipe, SequenceTask, answered, by_source
+from saccade.tasks.contract import Prepared, Recipe
+from saccade.tasks.sequence import SequenceData, SequenceParts, SequenceRecipe, answered, by_source, prepare_pairs
 from saccade.tasks.sizes import sizes_for
 from saccade.tokens.vocabulary import TokensConfig
 from saccade.train.loop import TrainConfig
@@ -76,6 +76,12 @@ class PairsConfig(SequenceData):
         labels(as_sources(self.valid))
         return self
 
+    @property
+    def files(self) -> list[str]:
+        """Names of all files."""
+        parts = (*self.train, *self.valid, *self.test)
+        return [name for part in parts for name in ([part] if isinstance(part, str) else part.names)]
+
 
 class TranslationRecipe(SequenceRecipe):
     task: Literal["translation"] = "translation"
@@ -95,7 +101,7 @@ def as_typed(text: str) -> str:
     return text.lower().removesuffix(".")
 
 
-class TranslationTask(SequenceTask):
+class TranslationTask:
     """The task of translation, for the commands."""
 
     name: ClassVar[str] = "translation"
@@ -142,54 +148,32 @@ class TranslationTask(SequenceTask):
         ]
         return recipe, chosen_words
 
-    def training_pairs(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> list[Pair]:
-        """All pairs, each once, and a share of them a second time in informal spelling."""
-        return self._mixture(recipe, folders).pairs
-
-    def training_copies(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> Copies:
-        data, mixture = recipe.data, self._mixture(recipe, folders)
-        augmenter = Augmenter.of(data.augment, mixture.pairs) if data.augment.changes_anything else None
-        return Copies(mixture, augmenter, data.copies, data.plain_copies, recipe.train.seed)
-
-    def _mixture(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> Mixture:
-        data = recipe.data
-        sources = [source for source in data.train if isinstance(source, TrainingSource)]
-        if sources:
-            mixture = read_mixture(sources, [*as_sources(data.valid), *as_sources(data.test)], folders)
-        else:
-            # Files that are named without tables are used as they are.
-            mixture = Mixture.of(read_pairs([find(str(name), folders) for name in data.train]))
-        pairs = mixture.pairs
-        random = np.random.default_rng(recipe.train.seed)
-        again = np.flatnonzero(random.random(len(pairs)) < data.informal_share)
-        return mixture.with_more([(as_typed(pairs[i][0]), as_typed(pairs[i][1])) for i in again])
-
-    def held_pairs(self, recipe: TranslationRecipe, folders: Sequence[Path]) -> dict[str, list[Pair]]:
-        return {
-            source.label: spread(read_held_out(source, folders), source.limit)
-            for source in as_sources(recipe.data.valid)
-        }
-
-    def told_of_steps(self, recipe: TranslationRecipe, sampler: Sampler) -> str:
-        """With the share of the training that its end on plain text has."""
-        told = super().told_of_steps(recipe, sampler)
-        data = recipe.data
-        if data.copies == 1 or data.plain_copies in (0, data.copies):
-            return told
-        epochs = sampler.epochs(recipe.train.steps * recipe.train.accumulate)
-        plain = takewhile(lambda epoch: epoch[0] >= data.copies - data.plain_copies, reversed(epochs))
-        return f"{told}, the last {sum(share for _, share in plain):.1f} of them on plain text"
-
-    def figures(
-        self, recipe: TranslationRecipe, sources: list[str], outputs: list[str], accepted: list[list[str]]
-    ) -> dict[str, float]:
-        return {"bleu": bleu(outputs, accepted, lowercase=recipe.lowercase).value}
-
-    def has_test(self, recipe: TranslationRecipe) -> bool:
-        return bool(recipe.data.test)
-
-    def settings(self, recipe: TranslationRecipe) -> dict[str, Any]:
-        return {"lowercase": recipe.lowercase}
+    def prepare(
+        self,
+        recipe: TranslationRecipe,
+        folders: Sequence[Path],
+        out: Path,
+        *,
+        resume: bool,
+        report: Report = unreported,
+    ) -> Prepared:
+        data, lowercase = recipe.data, recipe.lowercase
+        if not resume:
+            for name in data.files:  # before any is read: some are large
+                find(name, folders)
+        tested = by_source(read_pairs(as_sources(data.test)[0].paths(folders))) if data.test else None
+        parts = SequenceParts(
+            training=lambda: training_copies(recipe, folders),
+            held=held_pairs(data, folders),
+            figures=lambda _, outputs, accepted: {"bleu": bleu(outputs, accepted, lowercase=lowercase).value},
+            files=data.files,
+            settings={"lowercase": lowercase},
+            test=(lambda pipeline, _, report: _scores(pipeline, *tested, Request(), report, lowercase))
+            if tested
+            else None,
+            ending=lambda sampler: _plain_ending(recipe, sampler),
+        )
+        return prepare_pairs(recipe, parts, out, resume=resume, report=report)
 
     def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
         data = PairsConfig.read(folder.table("data"), where=str(folder.path / "config.json"))
@@ -211,5 +195,53 @@ class TranslationTask(SequenceTask):
         """BLEU and chrF against all references of a source; case as in the recipe, unless `lowercase` is given."""
         sources, references = by_source(read_pairs(files or self.test_files(folder, folders)))
         lowercase = bool(folder.config.settings.get("lowercase", False)) if lowercase is None else lowercase
-        outputs = answered(pipeline, sources, request, report)
-        return [metric(outputs, references, lowercase=lowercase, bootstrap=1000) for metric in (bleu, chrf)]
+        return _scores(pipeline, sources, references, request, report, lowercase)
+
+
+def training_copies(recipe: TranslationRecipe, folders: Sequence[Path]) -> Copies:
+    """The training pairs as the epochs go through them, augmented where the recipe says so."""
+    data, mixture = recipe.data, _mixture(recipe, folders)
+    augmenter = Augmenter.of(data.augment, mixture.pairs) if data.augment.changes_anything else None
+    return Copies(mixture, augmenter, data.copies, data.plain_copies, recipe.train.seed)
+
+
+def held_pairs(data: PairsConfig, folders: Sequence[Path]) -> dict[str, list[Pair]]:
+    """Validation pairs by the name of their source."""
+    return {source.label: spread(read_held_out(source, folders), source.limit) for source in as_sources(data.valid)}
+
+
+def _mixture(recipe: TranslationRecipe, folders: Sequence[Path]) -> Mixture:
+    """All pairs, each once, and a share of them a second time in informal spelling."""
+    data = recipe.data
+    sources = [source for source in data.train if isinstance(source, TrainingSource)]
+    if sources:
+        mixture = read_mixture(sources, [*as_sources(data.valid), *as_sources(data.test)], folders)
+    else:
+        # Files that are named without tables are used as they are.
+        mixture = Mixture.of(read_pairs([find(str(name), folders) for name in data.train]))
+    pairs = mixture.pairs
+    random = np.random.default_rng(recipe.train.seed)
+    again = np.flatnonzero(random.random(len(pairs)) < data.informal_share)
+    return mixture.with_more([(as_typed(pairs[i][0]), as_typed(pairs[i][1])) for i in again])
+
+
+def _plain_ending(recipe: TranslationRecipe, sampler: Sampler) -> str:
+    """The share of the training that its end on plain text has, if only its end is on plain text."""
+    data = recipe.data
+    if data.copies == 1 or data.plain_copies in (0, data.copies):
+        return ""
+    epochs = sampler.epochs(recipe.train.steps * recipe.train.accumulate)
+    plain = takewhile(lambda epoch: epoch[0] >= data.copies - data.plain_copies, reversed(epochs))
+    return f", the last {sum(share for _, share in plain):.1f} of them on plain text"
+
+
+def _scores(
+    pipeline: Translator,
+    sources: list[str],
+    references: list[list[str]],
+    request: Request,
+    report: Report,
+    lowercase: bool,
+) -> list[Score]:
+    outputs = answered(pipeline, sources, request, report)
+    return [metric(outputs, references, lowercase=lowercase, bootstrap=1000) for metric in (bleu, chrf)]

@@ -1,1 +1,2 @@
-"""Training: one loop that knows no task, and what it needs to be fast, resumable and honest."""
+"""The training loop and its parts. The package can be called: `saccade.train(recipe, files, out=…)` trains a model and
+returns it; `help(saccade.tasks.training.train)` tells all its options."""

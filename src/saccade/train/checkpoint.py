@@ -17,6 +17,12 @@ from saccade.errors import UserError
 
 Tensors = dict[str, Tensor]
 WEIGHTS, TRAINING = "weights.safetensors", "training.safetensors"
+FORMAT = 2
+"""Format 1 had the optimiser's state by the numbers of the weights, and stated no format."""
+
+
+class EarlierCheckpoint(UserError):
+    """Of a version whose trainings cannot be continued."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
         save_file({name: t.contiguous() for name, t in checkpoint.weights.items()}, aside / WEIGHTS)
         save_file(checkpoint.training, aside / TRAINING)
         files = {path.name: file_digest(path) for path in sorted(aside.iterdir())}
-        manifest = {"step": checkpoint.step, "files": files, "state": checkpoint.state}
+        manifest = {"format": FORMAT, "step": checkpoint.step, "files": files, "state": checkpoint.state}
         (aside / "checkpoint.json").write_text(json.dumps({"sha256": _digest_of(manifest), **manifest}, indent=1))
         for path in aside.iterdir():
             sync(path)
@@ -132,6 +138,8 @@ def _manifest(path: Path) -> dict[str, Any]:
         recorded = manifest.pop("sha256")
         if recorded != _digest_of(manifest):
             raise ValueError("its SHA-256 is not the one recorded when it was saved")
+        if manifest.get("format") != FORMAT:
+            raise EarlierCheckpoint(f"{path}: made by an earlier version of Saccade; start the training again")
         for key, kind in (("step", int), ("files", dict), ("state", dict)):
             if not isinstance(manifest.get(key), kind):
                 raise ValueError(f"{key} is missing or not a {kind.__name__}")

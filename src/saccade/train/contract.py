@@ -1,8 +1,10 @@
-"""The interface of an objective for the loop. It knows no model and no task."""
+"""The interface of an objective for the loop, and a model together with its objective. They know no task."""
 
 from typing import Any, Protocol
 
 from torch import Tensor, nn
+
+from saccade.train.device import device_of, moved
 
 Losses = dict[str, tuple[Tensor, int]]
 """Each loss as a sum and a count. The division comes once, over all micro-batches."""
@@ -22,3 +24,19 @@ class Objective(Protocol):
     def __call__(self, model: nn.Module, batch: Any) -> Losses:
         """The losses; `loss` is the one that is minimised."""
         ...
+
+
+class LossModule(nn.Module):
+    """A model and its objective as one module: one call gives the losses of a batch.
+
+    Whatever an objective does with parts of the model happens inside this call, so that what wraps a module (such as
+    DDP or FSDP) can wrap this one. Batches are moved here to where the weights are.
+    """
+
+    def __init__(self, model: nn.Module, objective: Objective) -> None:
+        super().__init__()
+        self.model, self.objective = model, objective
+
+    def forward(self, batch: Any) -> Losses:
+        device = device_of(self.model)
+        return self.objective(self.model, batch if device.type == "cpu" else moved(batch, device))

@@ -1,11 +1,8 @@
 """The training loop. It knows no task: it is handed a model, an objective, batches and a validation."""
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -19,24 +16,17 @@ from saccade.config import Record
 from saccade.data.sampler import Batches
 from saccade.errors import UserError
 from saccade.native.allocator import keep_memory
-from saccade.train.checkpoint import (
-    Checkpoint,
-    Tensors,
-    average,
-    checkpoint_path,
-    checkpoints,
-    read_checkpoint,
-    read_weights,
-    thin,
-    write_checkpoint,
-)
+from saccade.train.checkpoint import average, checkpoint_path, read_weights
 from saccade.train.contract import Objective
 from saccade.train.depth import freeze
+from saccade.train.device import Device, choose_device, device_of, on_device, to_answer
+from saccade.train.gradients import Gradients, Way, choose_gradients
+from saccade.train.interrupt import interruptible
 from saccade.train.log import Log
-from saccade.train.optim import AdamConfig, build_optimizer, moments_of
-from saccade.train.parts import BatchParts
+from saccade.train.optim import AdamConfig, build_optimizer
 from saccade.train.precision import Precision, kind_of_products
 from saccade.train.schedule import SCHEDULES
+from saccade.train.state import Progress, TrainingState, named
 from saccade.train.step import Step, take_step
 
 
@@ -68,6 +58,11 @@ class TrainConfig(Record):
     """Label smoothing."""
     precision: Precision = "auto"
     """Type of matrix products. auto: bfloat16 where the processor has instructions for it, otherwise float32."""
+    device: Device = "auto"
+    """Where to compute: cpu, cuda or mps. auto: a GPU, if PyTorch has one."""
+    gradients: Way = "auto"
+    """How gradients are computed. threads: a batch in parts, a thread each; plain: one pass over the batch. auto:
+    threads on a CPU, plain elsewhere."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations; each also writes a checkpoint."""
     select_by: str = "bleu"
@@ -108,45 +103,35 @@ class Outcome:
     """Time spent training, over all interruptions."""
 
 
-@dataclass
-class Progress:
-    """The part of a run's state that is plain values."""
-
-    step: int = 0
-    best: float = -math.inf
-    best_step: int = 0
-    snapshots: tuple[int, ...] = ()
-    """The validated steps, whose weights may be averaged."""
-    stale: int = 0
-    """Validations since the best."""
-    seconds: float = 0.0
-    """Time spent so far."""
-
-
 def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bool = False) -> Outcome:
     """Train to the end, or to Ctrl-C; leaves the chosen weights in `work.model`."""
     keep_memory()
+    with on_device(work.model, choose_device(config.device)):
+        return _train(work, config, folder, log, resume=resume)
+
+
+def _train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bool) -> Outcome:
     model, objective = work.model, work.objective
     freeze(model, config.freeze)
-    optimizer, parts = equip(model, objective, config)
+    optimizer, gradients = equip(model, objective, config)
     schedule = SCHEDULES[config.schedule]
-    progress = Progress()
+    run, progress = TrainingState(model, optimizer, work.sampler), Progress()
     torch.manual_seed(config.seed + 1)  # dropout; the weights were drawn with config.seed
     if resume:
-        _restore(folder / "checkpoints", work, optimizer, progress, log)
+        run.restore(folder / "checkpoints", progress, log.say)
     log.start(progress.step, config.steps)
     before, began = progress.seconds, time.perf_counter()
 
     model.train()
-    with log, _interruptible() as interrupted:
+    with log, interruptible() as interrupted:
         while progress.step < config.steps and not _patience_is_over(progress, config):
             step = progress.step + 1
             rate = config.adam.rate * schedule(step, config.warmup, config.steps)
             for group in optimizer.param_groups:
                 group["lr"] = rate * group["share"]
-            chosen = [part for _ in range(config.accumulate) for part in parts.split(next(work.sampler))]
+            chosen = [part for _ in range(config.accumulate) for part in gradients.split(next(work.sampler))]
             batches = [work.batch(indices) for indices in chosen]
-            taken = take_step(parts, optimizer, batches, config.clip)
+            taken = take_step(gradients, optimizer, batches, config.clip)
             _insist_on_numbers(taken, step, chosen, work, folder)
             progress.step, progress.seconds = step, before + time.perf_counter() - began
             tokens = sum(objective.count(batch) for batch in batches)
@@ -156,19 +141,19 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
 
             if step % config.validate_every == 0 or step == config.steps:
                 _validate(work, config, progress, log)
-                _save(folder / "checkpoints", work, optimizer, progress)
+                run.save(folder / "checkpoints", progress)
                 log.restart_clock()
             if interrupted.is_set():
-                _save(folder / "checkpoints", work, optimizer, progress)
+                run.save(folder / "checkpoints", progress)
                 return Outcome(False, step, {}, "the last step", progress.seconds)
     return _choose(work, config, progress, folder / "checkpoints", log)
 
 
-def equip(model: nn.Module, objective: Objective, config: TrainConfig) -> tuple[optim.AdamW, BatchParts]:
-    """The optimiser and the parts of a batch."""
-    kind = kind_of_products(config.precision)
+def equip(model: nn.Module, objective: Objective, config: TrainConfig) -> tuple[optim.AdamW, Gradients]:
+    """The optimiser, and how gradients are computed."""
+    kind = kind_of_products(config.precision, device_of(model).type)
     optimizer = build_optimizer(model, config.adam, config.muon, layer_decay=config.layer_decay, kind=kind)
-    return optimizer, BatchParts(model, objective, kind=kind)
+    return optimizer, choose_gradients(config.gradients, model, objective, kind)
 
 
 def _validate(work: Work, config: TrainConfig, progress: Progress, log: Log) -> None:
@@ -186,86 +171,23 @@ def _choose(work: Work, config: TrainConfig, progress: Progress, folder: Path, l
     """The best single checkpoint or the average of the last ones, whichever validates better."""
     model = work.model
     steps = list(progress.snapshots)
-    model.load_state_dict(_named(model, average([checkpoint_path(folder, step) for step in steps])), strict=False)
+    model.load_state_dict(named(model, average([checkpoint_path(folder, step) for step in steps])), strict=False)
     scores = _scores(work, log)
     if len(steps) > 1:
         log.say(f"average of steps {steps[0]}…{steps[-1]}: {_list(scores)}")
     if _judge(scores, config) >= progress.best:
         chosen = f"the average of {len(steps)} checkpoints, steps {steps[0]} to {steps[-1]}"
         return Outcome(True, progress.step, scores, chosen, progress.seconds)
-    model.load_state_dict(_named(model, read_weights(checkpoint_path(folder, progress.best_step))), strict=False)
+    model.load_state_dict(named(model, read_weights(checkpoint_path(folder, progress.best_step))), strict=False)
     chosen = f"the checkpoint of step {progress.best_step}"
     return Outcome(True, progress.step, _scores(work, log), chosen, progress.seconds)
 
 
-def _save(folder: Path, work: Work, optimizer: optim.Optimizer, progress: Progress) -> None:
-    training = {"random": torch.get_rng_state()}
-    for number, entry in optimizer.state_dict()["state"].items():
-        training |= {f"{number}.{name}": value for name, value in entry.items()}
-    state = {"progress": vars(progress) | {"snapshots": list(progress.snapshots)}, "sampler": work.sampler.state_dict()}
-    weights = {name: weight.detach() for name, weight in work.model.named_parameters()}
-    write_checkpoint(folder, Checkpoint(progress.step, weights, training, state))
-    kept = {checkpoint_path(folder, step).name for step in (*progress.snapshots, progress.best_step)}
-    thin(folder, whole=2, weights=kept)
-
-
-def _restore(folder: Path, work: Work, optimizer: optim.Optimizer, progress: Progress, log: Log) -> None:
-    """Continue from the newest checkpoint that is whole."""
-    complaint = None
-    for path in reversed(checkpoints(folder)):
-        try:
-            checkpoint = read_checkpoint(path)
-            break
-        except UserError as error:
-            complaint = complaint or error
-            log.say(f"{error}; trying the one before")
-    else:
-        if complaint is None:
-            return  # killed before the first checkpoint: start from the beginning
-        raise UserError(f"no checkpoint in {folder} is whole; the newest: {complaint}")
-    try:
-        _apply(checkpoint, work, optimizer, progress)
-    except (KeyError, ValueError, TypeError, RuntimeError, AttributeError) as error:
-        raise UserError(f"{path} is a checkpoint of another training: {error!r}") from None
-
-
-def _apply(checkpoint: Checkpoint, work: Work, optimizer: optim.Optimizer, progress: Progress) -> None:
-    work.model.load_state_dict(_named(work.model, checkpoint.weights), strict=False)
-    torch.set_rng_state(checkpoint.training.pop("random"))
-    entries: dict[int, Tensors] = {}
-    for key, value in checkpoint.training.items():
-        number, name = key.split(".")
-        entries.setdefault(int(number), {})[name] = value
-    if not entries:
-        raise ValueError("the optimiser's moments are missing")
-    weights = [(weight, moments_of(group)) for group in optimizer.param_groups for weight in group["params"]]
-    for place, (weight, moments) in enumerate(weights):
-        found = entries.get(place)  # a weight without a gradient so far has no moments
-        if found is not None and any(found[moment].shape != weight.shape for moment in moments):
-            raise ValueError(f"the optimiser's moments of weight {place} have another shape")
-    optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
-    for name, value in checkpoint.state["progress"].items():
-        setattr(progress, name, tuple(value) if isinstance(value, list) else value)
-    work.sampler.load_state_dict(checkpoint.state["sampler"])
-
-
-def _named(model: nn.Module, weights: Tensors) -> Tensors:
-    """The weights, if they are exactly this model's."""
-    expected = {name: tuple(weight.shape) for name, weight in model.named_parameters()}
-    found = {name: tuple(weight.shape) for name, weight in weights.items()}
-    if expected != found:
-        name = next(iter(expected.items() ^ found.items()))[0]
-        raise UserError(
-            f"the checkpoint is of another model: {name} is {found.get(name)}, the recipe asks {expected.get(name)}"
-        )
-    return weights
-
-
 def _scores(work: Work, log: Log) -> dict[str, float]:
     log.say_busy("validating")
-    work.model.eval()
+    model = to_answer(work.model.eval())
     with torch.inference_mode():
-        scores = work.validate(work.model)
+        scores = work.validate(model)
     work.model.train()
     return scores
 
@@ -300,23 +222,3 @@ def _patience_is_over(progress: Progress, config: TrainConfig) -> bool:
 
 def _list(scores: dict[str, float]) -> str:
     return "  ".join(f"{name} {value:.4g}" for name, value in scores.items())
-
-
-@contextmanager
-def _interruptible() -> Iterator[threading.Event]:
-    """The first Ctrl-C saves after the current step; the second stops at once."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def ask(*_: Any) -> None:
-        if asked.is_set():
-            raise KeyboardInterrupt
-        asked.set()
-
-    before = signal.signal(signal.SIGINT, ask)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -1,4 +1,4 @@
-"""A batch in parts, one thread each.
+"""A batch in parts, one thread each: how gradients are computed on a CPU.
 
 A training step is many products of medium-sized matrices. Two cores that share each product wait for each other some
 hundreds of times a step. Two cores with half of the sentences each synchronise once, to add their gradients.
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade.nn.dropout import drawn_from
-from saccade.train.contract import Objective
+from saccade.train.contract import LossModule, Objective
 
 PARTS_AT_MOST = 4
 """Largest number of parts; each has its own gradients, as large as the model. More cores share a part."""
@@ -43,13 +43,12 @@ class BatchParts:
     def __init__(
         self, model: nn.Module, objective: Objective, most: int | None = None, *, kind: torch.dtype = torch.float32
     ) -> None:
-        """`kind`: type of the matrix products; on a CPU only."""
-        self.model, self.objective = model, objective
+        """`kind`: type of the matrix products."""
+        self.objective, self.module = objective, LossModule(model, objective)
         self.weights = [weight for weight in model.parameters() if weight.requires_grad]
         self.threads = torch.get_num_threads()
-        on_cpu = all(weight.device.type == "cpu" for weight in self.weights)
-        self.kind = kind if on_cpu else torch.float32
-        self.most = most or (min(self.threads, PARTS_AT_MOST) if on_cpu else 1)
+        self.kind = kind
+        self.most = most or min(self.threads, PARTS_AT_MOST)
         self.pool = ThreadPoolExecutor(self.most)
 
     def split(self, indices: np.ndarray) -> list[np.ndarray]:
@@ -69,7 +68,7 @@ class BatchParts:
             torch.set_num_threads(threads)
             with drawn_from(seed):
                 with torch.autocast("cpu", self.kind, enabled=self.kind != torch.float32):
-                    losses = self.objective(self.model, batch)
+                    losses = self.module(batch)
                 gradients = torch.autograd.grad(losses["loss"][0] / count, self.weights, allow_unused=True)
             return {name: total.item() / count for name, (total, _) in losses.items()}, gradients
 

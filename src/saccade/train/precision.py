@@ -18,5 +18,6 @@ def has_fast_bfloat16() -> bool:
     return bool(able.get("avx512_bf16") or able.get("amx_bf16"))
 
 
-def kind_of_products(precision: Precision) -> torch.dtype:
-    return torch.bfloat16 if precision == "auto" and has_fast_bfloat16() else torch.float32
+def kind_of_products(precision: Precision, device: str = "cpu") -> torch.dtype:
+    fast = {"cpu": has_fast_bfloat16, "cuda": torch.cuda.is_bf16_supported}.get(device)
+    return torch.bfloat16 if precision == "auto" and fast is not None and fast() else torch.float32

@@ -7,8 +7,9 @@ from typing import Any
 
 from torch import optim
 
+from saccade.train.gradients import Gradients
 from saccade.train.optim import clip
-from saccade.train.parts import BatchParts, threads
+from saccade.train.parts import threads
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,14 @@ class Step:
         return {name: sum(losses[name] for losses in self.losses) for name in self.losses[0]}
 
 
-def take_step(parts: BatchParts, optimizer: optim.Optimizer, batches: Sequence[Any], most: float) -> Step:
+def take_step(gradients: Gradients, optimizer: optim.Optimizer, batches: Sequence[Any], most: float) -> Step:
     """Update the weights by the gradient of all batches together, clipped to the norm `most`. No update if the gradient
     is not finite."""
     # One thread: there is little work outside the parts, and a second thread would wait on a core that the next parts
     # need. For a small model that costs a fifth of a step.
     with threads(1):
-        losses = list(parts.add_gradients(batches, sum(parts.objective.count(batch) for batch in batches)))
-        norm = clip(parts.weights, most)
+        losses = list(gradients.add_gradients(batches, sum(gradients.objective.count(batch) for batch in batches)))
+        norm = clip(gradients.weights, most)
         if math.isfinite(norm):
             optimizer.step()
         optimizer.zero_grad()

@@ -1,0 +1,45 @@
+"""From a recipe to a finished model folder: prepare, train, store, score, card; for every command and for Python."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saccade.evaluate.metrics import Score
+from saccade.tasks.contract import Recipe, Task
+from saccade.tasks.run import insist_same_settings, write_run
+from saccade.tasks.store import store
+from saccade.train.log import Log
+from saccade.train.loop import Outcome, train
+from saccade.train.progress import preparing, scoring
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """How a training ended."""
+
+    outcome: Outcome
+    scores: Sequence[Score]
+    """On the test part; none without one, or if the training was stopped."""
+
+
+def fit(
+    task: Task, recipe: Recipe, folders: Sequence[Path], log: Log, resumed: Mapping[str, Any] | None = None
+) -> Fitted:
+    """Train in the folder of the log, which becomes the model folder. `resumed`: what run.json says, if the training in
+    it goes on."""
+    out, resume = log.folder, resumed is not None
+    with preparing(log.console) as report:
+        prepared = task.prepare(recipe, folders, out, resume=resume, report=report)
+    for line in prepared.messages:
+        log.say(line)
+    if resumed is None:
+        write_run(out, recipe, prepared, folders)
+    else:
+        insist_same_settings(out, recipe, resumed, prepared)
+    outcome = train(prepared.work, recipe.train, out, log, resume=resume)
+    if not outcome.finished:
+        return Fitted(outcome, [])
+    log.say(f"kept {outcome.chosen}")
+    with scoring(log.console) as report:
+        return Fitted(outcome, store(recipe, prepared, outcome, out, report))

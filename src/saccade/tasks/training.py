@@ -1,0 +1,196 @@
+"""Trainings by name, by table and by folder, as the commands start them; and `saccade.train`."""
+
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from saccade.config import Table, changed, flat, read_toml
+from saccade.data.text import data_folders
+from saccade.errors import UserError, WrongUse
+from saccade.pipelines.load import bundled_models, load, model_path
+from saccade.pipelines.table import TASKS
+from saccade.tasks.contract import Task
+from saccade.tasks.fit import Fitted, fit
+from saccade.tasks.recipes import recipe_path, task_named
+from saccade.tasks.run import RECIPE, insist_same_start, read_run
+from saccade.train.checkpoint import checkpoints
+from saccade.train.lock import LOCK, alone_in
+from saccade.train.log import Log
+
+Change = tuple[str, Any]
+"""A dotted key of a recipe and its new value."""
+
+
+@dataclass(frozen=True)
+class Show:
+    """What is told while a model trains."""
+
+    quiet: bool = False
+
+    def log(self, out: Path) -> Log:
+        return Log(out, quiet=self.quiet)
+
+
+def train(
+    recipe: str | Path,
+    files: str | Path | Iterable[str | Path] | None = None,
+    *,
+    out: str | Path | None = None,
+    settings: Mapping[str, Any] | None = None,
+    init: str | Path = "",
+    data: str | Path | None = None,
+    resume: bool = False,
+    quiet: bool = False,
+) -> Any:
+    """Train a model and return it, as `saccade.load` does. What the command `saccade train` does.
+
+    >>> classifier = saccade.train("classification", "reviews.tsv", out="my-model")
+    >>> classifier("what a film").text
+    >>> saccade.train("en-es", out="small", data="~/data", settings={"train.steps": 500, "model.encoder.layers": 2})
+
+    recipe: a task, such as "translation", with your own `files`; or the name or file of a recipe, which names its data.
+    out: the output folder, which becomes the model folder. Default: runs/NAME.
+    settings: changes of the recipe by dotted key, as `--set` has them; tables in it are taken apart, so that
+        {"train": {"steps": 500}} means the same as {"train.steps": 500}.
+    init: a model to start from, for tasks with an encoder; its vocabulary and sizes replace those of the recipe.
+    data: the folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
+    resume: go on with the training in `out`, if there is one. Ctrl-C (KeyboardInterrupt) saves after the step under
+        way; the same call with resume=True goes on from there, bit for bit.
+    quiet: print no progress.
+    """
+    given = [files] if isinstance(files, str | Path) else list(files or [])
+    paths = [Path(file).expanduser() for file in given]
+    changes = list(flat(settings or {}))
+    folder = run_folder(str(recipe), paths, Path(out).expanduser() if out is not None else None)
+    searched = data_folders(Path(data).expanduser() if data is not None else None)
+    show = Show(quiet)
+    if resume and (folder / RECIPE).exists():
+        _insist_same_request(folder, str(recipe), changes)
+        fitted = go_on(folder, searched[:1] if data is not None else [], show)
+    else:
+        fitted = train_named(str(recipe), paths, folder, searched, changes, init=str(init), show=show)
+    if not fitted.outcome.finished:
+        raise KeyboardInterrupt(f"stopped after step {fitted.outcome.step} and saved; resume=True goes on")
+    log = show.log(folder)
+    for score in fitted.scores:
+        log.say(str(score))
+    return load(folder)
+
+
+def train_named(
+    name: str,
+    files: Sequence[Path],
+    out: Path,
+    folders: Sequence[Path],
+    changes: Sequence[Change] = (),
+    *,
+    init: str = "",
+    show: Show,
+) -> Fitted:
+    """Train by a recipe, or by a task and its files, in a new folder."""
+    if name in TASKS:
+        if not files:
+            raise WrongUse(f"saccade train {name} needs files: {TASKS[name].files}")
+        task, table = task_named(name), None
+    else:
+        if files:
+            raise WrongUse(f"a recipe names its own data; files go with a task: saccade train translation {files[0]} …")
+        path = recipe_path(name)
+        table = read_toml(path)
+        task = task_named(str(table.get("task", "missing")))
+        task.recipe.read(table, where=str(path))
+    start = _start(task, init)
+    with _new_run(out):
+        messages: list[str] = []
+        if table is None:
+            chosen, messages = task.recipe_for(files, out)
+            table = chosen.table()
+        if start:
+            table = {key: value for key, value in table.items() if key not in ("model", "tokens")} | {"init": start}
+        notes: list[str] = []
+        settled = task.recipe.read(changed(table, changes, task.recipe), where="recipe", notes=notes)
+        for note in notes:
+            print(f"saccade: {name}: {note}", file=sys.stderr)
+        log = show.log(out)
+        for line in messages:
+            log.say(line)
+        return fit(task, settled, folders, log)
+
+
+def train_by_table(table: Table, folders: Sequence[Path], out: Path, show: Show) -> Fitted:
+    """Train by the table of a recipe, in a new folder."""
+    task = task_named(str(table.get("task", "missing")))
+    recipe = task.recipe.read(table, where="recipe")
+    with _new_run(out):
+        return fit(task, recipe, folders, show.log(out))
+
+
+def go_on(run: Path, folders: Sequence[Path], show: Show) -> Fitted:
+    """Continue the training in a folder; its data is searched in `folders`, then in its former place."""
+    task, recipe, told = read_run(run)
+    with alone_in(run):
+        if (run / "README.md").exists() and not checkpoints(run / "checkpoints"):
+            raise UserError(f"{run}: the training is finished and its checkpoints are gone; there is nothing to resume")
+        searched = [*folders, *map(Path, told.get("data", []))]
+        insist_same_start(run, recipe, told, searched)
+        return fit(task, recipe, searched, show.log(run), told)
+
+
+def run_folder(name: str, files: Sequence[Path], out: Path | None) -> Path:
+    """Where a training goes by default."""
+    return out or Path("runs") / (files[0].stem if name in TASKS and files else Path(name).stem)
+
+
+def _start(task: Task, init: str) -> str:
+    """The model to start from, as a recipe names it: a folder by its whole path, so that it is found again."""
+    if init and "init" not in task.recipe.model_fields:
+        known = ", ".join(name for name in TASKS if "init" in task_named(name).recipe.model_fields)
+        raise WrongUse(f"a model for {task.name} does not start from another one; these do: {known}")
+    return "" if not init else init if model_path(init) in bundled_models() else str(model_path(init).resolve())
+
+
+def _insist_same_request(run: Path, name: str, changes: Sequence[Change]) -> None:
+    task, recipe, _ = read_run(run)
+    if name in TASKS and name != task.name:
+        raise WrongUse(f"{run} holds a training for {task.name}, not for {name}; choose another folder")
+    table = recipe.table()
+    asked = dict(flat(task.recipe.read(changed(table, changes, task.recipe), where="settings").table()))
+    for key, value in flat(table):
+        if asked.get(key) != value:
+            raise WrongUse(f"{run}: the training there has {key} = {value!r}; resume it without that setting")
+
+
+@contextmanager
+def _new_run(out: Path) -> Iterator[None]:
+    """An empty folder for a training, which has it to itself. If the training fails before step 1, what it wrote is
+    removed, so that the command can be repeated."""
+    if (out / LOCK).exists():
+        with alone_in(out):  # or say that another training is at work there
+            pass
+    if (out / RECIPE).exists():
+        raise WrongUse(f"{out} holds a training already: saccade resume {out}, or choose another --out")
+    if out.is_dir() and any(path.name != LOCK for path in out.iterdir()):
+        raise WrongUse(f"{out} is not empty; choose another --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make the folder {out}: {error.strerror}") from None
+    with alone_in(out):
+        try:
+            yield
+        except BaseException as error:
+            if not (out / RECIPE).exists():
+                for name in ("train.tsv", "valid.tsv", "test.tsv", "tokenizer.json", "run.json", LOCK):
+                    (out / name).unlink(missing_ok=True)
+                for path in out.glob(".writing-*"):
+                    path.unlink(missing_ok=True)
+                shutil.rmtree(out / "prepared", ignore_errors=True)
+                if out.is_dir() and not any(out.iterdir()):
+                    out.rmdir()
+            if isinstance(error, OSError):
+                raise UserError(f"could not write in {out}: {error.strerror or error}") from None
+            raise
