@@ -148,7 +148,7 @@ def test_weights_times_values_is_the_context_that_was_used(name: str) -> None:
     with watch(model) as looks:
         model.decoder(target_BT, read(model, random_sequences([6, 3])))
     (look,) = looks
-    torch.testing.assert_close((look.weights @ look.values)[:, 0], torch.cat(used, dim=1), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close((look.weights_BNTS @ look.values)[:, 0], torch.cat(used, dim=1), atol=1e-5, rtol=1e-5)
 
 
 def test_a_model_without_attention_has_no_looks() -> None:

@@ -14,7 +14,7 @@ from torch import nn
 
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.record import TextLooks
+from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer
 from saccade.pipelines.pipeline import Pipeline, Report, Request
 from saccade.pipelines.table import TASKS
@@ -50,7 +50,7 @@ class Lamp(Pipeline[PictureItem, Brightness]):
             for item, mean, place in zip(items, found, places, strict=True)
         ]
 
-    def look(self, answer: Brightness) -> TextLooks:
+    def look(self, answer: Brightness) -> Looks:
         raise NotImplementedError
 
 
@@ -72,7 +72,7 @@ class AskedLamp(Pipeline[PictureQuestionItem, Brightness]):
             for item in items
         ]
 
-    def look(self, answer: Brightness) -> TextLooks:
+    def look(self, answer: Brightness) -> Looks:
         raise NotImplementedError
 
 

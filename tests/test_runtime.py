@@ -23,7 +23,8 @@ from saccade.nn.watch import watch
 from saccade.runtime import kernels
 from saccade.runtime.contract import Array
 from saccade.runtime.open import EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart
-from saccade.runtime.watch import Edit, watching
+from saccade.runtime.watch import watching
+from saccade.sites import Edit
 from saccade.sources.text import pad_sources
 from tiny import CONTEXT, GPTS, tiny_gpt
 
@@ -194,9 +195,9 @@ def test_the_weights_heard_are_the_oracles(name: str) -> None:
     runtime = SequenceRuntime(model.config, arrays_of(model), "exact")
     with watching() as heard:
         logits = written(runtime)
-    assert [(look.name, look.kind) for look in heard.heard] == [(look.name, look.kind) for look in looks]
-    for mine, theirs in zip(heard.heard, looks, strict=True):
-        np.testing.assert_allclose(mine.weights_BNTS, theirs.weights.numpy(), atol=NEAR)
+    assert [(look.name, look.site) for look in heard] == [(look.name, look.site) for look in looks]
+    for mine, theirs in zip(heard.looks, looks, strict=True):
+        np.testing.assert_allclose(mine.weights_BNTS, theirs.weights_BNTS.numpy(), atol=NEAR)
     assert np.array_equal(logits, written(runtime)), "watched is unwatched, bit for bit"
 
 
@@ -206,7 +207,7 @@ def test_what_is_watched_runs_plain_even_where_the_kernels_answer() -> None:
     exact = SequenceRuntime(model.config, arrays_of(model), "exact")
     with watching() as heard:
         assert np.array_equal(written(runtime), written(exact))
-    assert len(heard.heard) == 2 * 6
+    assert len(heard.looks) == 2 * 6
 
 
 # Edits: the same model in PyTorch with a head's output set to zero, or with keys hidden
@@ -248,7 +249,7 @@ def test_hidden_source_positions_are_masked_keys(name: str) -> None:
     runtime = SequenceRuntime(model.config, arrays_of(model), "exact")
     with watching(Edit(without_source={1, 2})) as looks:
         found = written(runtime)
-    assert all(not look.weights_BNTS[..., [1, 2]].any() for look in looks.heard if look.kind != "decoder")
+    assert all(not look.weights_BNTS[..., [1, 2]].any() for look in looks if look.kind != "decoder")
     source, mask = pad_sources(SOURCES, MARKS)
     assert mask is not None
     hidden = mask.copy()
@@ -273,6 +274,34 @@ def test_hidden_target_positions_are_masked_keys(monkeypatch: pytest.MonkeyPatch
     with torch.no_grad():
         expected = model.decoder.logits(model.decoder.features(torch.from_numpy(tokens), only=Keys(keys))).numpy()
     np.testing.assert_allclose(found, expected, atol=NEAR * np.abs(expected).max())
+
+
+EDITS = {
+    "nothing": Edit(),
+    "a head of each layer": Edit(
+        without_heads=[
+            *(("encoder.blocks.0.self_attention", 2), ("decoder.blocks.1.self_attention", 0)),
+            *(("decoder.blocks.0.cross_attention", 1), ("decoder.cross_attention", 0)),
+        ]
+    ),
+    "source positions": Edit(without_source={0, 2}),
+    "target positions": Edit(without_target=[1, 2]),
+    "everything one can look at": Edit(without_source=range(99)),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_an_edit_in_pytorch_is_the_edit_in_the_plain_runtime(name: str, edit: str) -> None:
+    model = sequence_model(name)
+    runtime = SequenceRuntime(model.config, arrays_of(model), "exact")
+    with watching(EDITS[edit]) as arrays:
+        found = written(runtime)
+    with watch(model, EDITS[edit]) as tensors:
+        expected = teacher_forced(model)
+    np.testing.assert_allclose(found, expected, atol=NEAR)
+    for mine, theirs in zip(arrays, tensors, strict=True):
+        np.testing.assert_allclose(mine.weights_BNTS, theirs.weights_BNTS.numpy(), atol=NEAR)
 
 
 def test_what_is_not_known_is_said_by_its_name() -> None:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from conftest import random_sequences, random_tokens_BT, read, small_model
 from saccade.models.encdec import EncoderDecoder
-from saccade.nn.watch import TensorLooks, watch
+from saccade.nn.watch import TensorsHeard, watch
 
 LAYERS, HEADS = 3, 4
 SOURCES, TARGET = [6, 3], 5
@@ -25,7 +25,7 @@ def run(model: EncoderDecoder) -> Tensor:
     return logits_BTV
 
 
-def listen(model: EncoderDecoder) -> TensorLooks:
+def listen(model: EncoderDecoder) -> TensorsHeard:
     with watch(model) as looks:
         run(model)
     return looks
@@ -72,7 +72,7 @@ def test_names_label_every_layer_and_all_heads_are_heard(model: EncoderDecoder) 
 def test_heads_are_not_averaged(model: EncoderDecoder) -> None:
     for look in listen(model):
         for head in range(1, HEADS):
-            assert not torch.allclose(look.weights[:, head], look.weights[:, 0], atol=1e-3)
+            assert not torch.allclose(look.weights_BNTS[:, head], look.weights_BNTS[:, 0], atol=1e-3)
 
 
 def test_weights_times_values_is_the_context_the_layer_used(model: EncoderDecoder) -> None:
@@ -90,7 +90,7 @@ def test_weights_times_values_is_the_context_the_layer_used(model: EncoderDecode
     looks = listen(model)
     assert {look.name for look in looks} == set(contexts)
     for look in looks:
-        context_BTD = (look.weights @ look.values).transpose(1, 2).flatten(2)
+        context_BTD = (look.weights_BNTS @ look.values).transpose(1, 2).flatten(2)
         torch.testing.assert_close(context_BTD, contexts[look.name], atol=1e-5, rtol=1e-5)
 
 
@@ -99,7 +99,7 @@ def test_weights_are_the_softmax_of_the_queries_and_keys_that_were_heard(model: 
     for look in listen(model):
         if look.kind == "cross":
             scores = look.queries[0] @ look.keys[0].transpose(-2, -1) / look.queries.shape[-1] ** 0.5
-            torch.testing.assert_close(look.weights[0], scores.softmax(-1), atol=1e-5, rtol=1e-5)
+            torch.testing.assert_close(look.weights_BNTS[0], scores.softmax(-1), atol=1e-5, rtol=1e-5)
 
 
 def test_masks_show_in_what_is_heard(model: EncoderDecoder) -> None:
@@ -113,7 +113,7 @@ def test_masks_show_in_what_is_heard(model: EncoderDecoder) -> None:
         assert (weights[:, 1, ..., :padding] > 0).all()
         assert (weights[:, 0] > 0).all()
     for look in looks:
-        torch.testing.assert_close(look.weights.sum(-1), torch.ones(look.weights.shape[:-1]))
+        torch.testing.assert_close(look.weights_BNTS.sum(-1), torch.ones(look.weights_BNTS.shape[:-1]))
 
 
 def test_steps_are_heard_too_and_are_the_rows_of_the_teacher_forced_looks(model: EncoderDecoder) -> None:
@@ -145,7 +145,7 @@ def test_nothing_is_left_on_the_modules(model: EncoderDecoder) -> None:
 
 def test_what_is_heard_holds_no_graph(model: EncoderDecoder) -> None:
     for look in listen(model):
-        assert not any(part.requires_grad for part in (look.weights, look.queries, look.keys, look.values))
+        assert not any(part.requires_grad for part in (look.weights_BNTS, look.queries, look.keys, look.values))
 
 
 def test_the_watcher_hears_nothing_after_the_block_even_when_it_ended_in_an_error(model: EncoderDecoder) -> None:
@@ -167,7 +167,7 @@ def test_two_threads_watching_one_model_do_not_hear_each_other() -> None:
     model = small_model(layers=LAYERS)
     sources = [random_sequences([length], seed=length) for length in (4, 9)]
     everyone_watches, everyone_ran = threading.Barrier(2, timeout=30), threading.Barrier(2, timeout=30)
-    heard: dict[int, TensorLooks] = {}
+    heard: dict[int, TensorsHeard] = {}
 
     def look_at(number: int) -> None:
         with watch(model) as looks:

@@ -164,7 +164,7 @@ def test_all_seeing_all_is_that_of_transformers_and_so_is_what_a_watcher_hears(
     assert torch.equal(watched, model.encoder(tokens_BT, mask_BT, segments_BT).states_MSD)
     assert_close(watched[real_BT], expected.last_hidden_state[real_BT], 1e-4)
     for look, weights in zip(looks, expected.attentions, strict=True):
-        assert_close(look.weights.transpose(1, 2)[real_BT], weights.transpose(1, 2)[real_BT], 1e-4)
+        assert_close(look.weights_BNTS.transpose(1, 2)[real_BT], weights.transpose(1, 2)[real_BT], 1e-4)
 
 
 @pytest.mark.parametrize("options", SHAPES)

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from saccade.look.watch import watch
     from saccade.nn.attention import attention
     from saccade.pipelines.load import load
-    from saccade.runtime.watch import Edit
+    from saccade.sites import Edit
     from saccade.tasks.training import train
 
 __all__ = ["Edit", "attention", "load", "train", "watch"]
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Edit": "saccade.runtime.watch",
+    "Edit": "saccade.sites",
     "attention": "saccade.nn.attention",
     "load": "saccade.pipelines.load",
     "watch": "saccade.look.watch",

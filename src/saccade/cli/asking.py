@@ -229,9 +229,9 @@ def draw_looks(answer: "Answer", file: Path, layer: int | None, head: int | None
         return
     from rich.console import Console
 
-    from saccade.look.picture import draw_in_terminal
+    from saccade.look.terminal import draw_in_terminal
 
-    draw_in_terminal(answer.looks.alignment(layer, head), Console(highlight=False))
+    draw_in_terminal(answer.looks.alignments(layer, head), Console(highlight=False))
 
 
 def _check_look(inputs: tuple[str, ...], options: Asking) -> None:

@@ -1,16 +1,22 @@
-"""An alignment as a heat-map: PNG, SVG, or blocks of colour in the terminal."""
+"""Alignments as pictures: one heat-map, or several side by side where an answer has several parts or memories."""
 
+from base64 import b64encode
+from collections.abc import Sequence
+from html import escape
 from pathlib import Path
-
-from rich.console import Console
-from rich.text import Text
 
 from saccade.errors import UserError, WrongUse
 from saccade.folder import replace_file
+from saccade.look.alignment import Alignment
 from saccade.look.heatmap import Heatmap
-from saccade.look.record import Alignment
+from saccade.look.lettering import width
+from saccade.look.shapes import FAINT, Shape, Word, to_png, to_svg
 
 SUFFIXES = (".png", ".svg")
+WIDEST_ROW = 1_600
+"""Pixels of heat-maps that stand side by side."""
+MOST_PIXELS = 100_000_000
+"""Of a PNG: 300 MB while it is drawn."""
 
 
 def check_suffix(path: Path) -> None:
@@ -21,27 +27,47 @@ def check_suffix(path: Path) -> None:
         raise UserError(f"{path}: there is no folder {path.parent}")
 
 
-def draw(alignment: Alignment, path: Path) -> Path:
+def draw(alignments: Sequence[Alignment], path: Path) -> Path:
     """Source words from left to right, target words downwards; darker is more."""
     check_suffix(path)
-    heatmap = Heatmap(alignment.weights_TS, alignment.source, alignment.target, alignment.title)
-    replace_file(path, heatmap.svg() if path.suffix.lower() == ".svg" else heatmap.png())
+    replace_file(path, svg(alignments) if path.suffix.lower() == ".svg" else png(alignments))
     return path
 
 
-def draw_in_terminal(alignment: Alignment, console: Console) -> None:
-    """One row per target word; every cell is a block of colour with its per cent."""
-    cell = 4
-    margin = max(len(word) for word in alignment.target) + 2
-    # Source words stand slanted down the columns they head, so that any length fits.
-    for number, word in enumerate(alignment.source):
-        bars = "".join("│".ljust(cell) for _ in range(number))
-        console.print(Text(" " * margin + bars + "╭ " + word), soft_wrap=True)
-    for word, row in zip(alignment.target, alignment.weights_TS, strict=True):
-        line = Text(word.rjust(margin - 2) + "  ")
-        for weight in row:
-            shade = int(255 - 200 * min(1.0, float(weight)))
-            ink = "black" if weight < 0.6 else "white"
-            line.append(f"{100 * weight:3.0f} ", style=f"{ink} on rgb({shade},{shade},255)")
-        console.print(line, soft_wrap=True)
-    console.print(Text(" " * margin + alignment.title + ", per cent", style="dim"), soft_wrap=True)
+def svg(alignments: Sequence[Alignment]) -> bytes:
+    return to_svg(*_arrange(alignments))
+
+
+def png(alignments: Sequence[Alignment]) -> bytes:
+    shapes, across, down = _arrange(alignments)
+    if across * down > MOST_PIXELS:
+        raise UserError(f"a picture of {across:,} × {down:,} pixels is too large; draw an SVG, or a shorter text")
+    return to_png(shapes, across, down)
+
+
+def html(alignments: Sequence[Alignment], caption: str) -> str:
+    """A figure for a page, which needs nothing else."""
+    picture = b64encode(png(alignments)).decode()
+    return f'<figure><img src="data:image/png;base64,{picture}"/><figcaption>{escape(caption)}</figcaption></figure>'
+
+
+def _arrange(alignments: Sequence[Alignment]) -> tuple[list[Shape], int, int]:
+    """The shapes of a sheet, its width and its height. All heat-maps share a scale, and a title that is the same."""
+    titles = {alignment.title for alignment in alignments}
+    several, shared = len(alignments) > 1, len(alignments) > 1 and len(titles) == 1
+    top = max(alignment.top for alignment in alignments)
+    maps = [Heatmap(one, top, largest_cell=40 if several else 56, titled=not shared) for one in alignments]
+    shapes: list[Shape] = []
+    x = y = across = row_height = 0
+    for one in maps:
+        if x and x + one.shape[0] > WIDEST_ROW:
+            x, y, row_height = 0, y + row_height, 0
+        shapes += one.shapes(x, y)
+        x, row_height = x + one.shape[0], max(row_height, one.shape[1])
+        across = max(across, x)
+    down = y + row_height
+    if shared:
+        title, size = alignments[0].title, maps[0].small
+        across, down = max(across, width(title, size) + 2 * size), down + 2 * size
+        shapes.append(Word(across // 2, down - size - size // 2, title, size, "middle", colour=FAINT))
+    return shapes, across, down

@@ -17,10 +17,11 @@ from saccade.models import contract
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
 from saccade.models.heads import ClassifierModel, TaggerModel
-from saccade.nn.watch import watch
+from saccade.nn.watch import TensorsHeard, watch
 from saccade.runtime.contract import ArrayMemory, Booleans, Floats, How, Ids, last_of
 from saccade.runtime.open import Choice, EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart, unknown_to_plain
-from saccade.runtime.watch import Look, Looks
+from saccade.runtime.watch import ArraysHeard
+from saccade.sites import Look
 
 Result = TypeVar("Result")
 
@@ -130,7 +131,7 @@ class TorchSequence:
             None if final is None else final.numpy(force=True),
         )
 
-    def look(self, source_MS: Ids, target_BT: Ids) -> Looks:
+    def look(self, source_MS: Ids, target_BT: Ids) -> ArraysHeard:
         with torch.inference_mode(), watch(self.model) as looks:
             self.model(*_tensors(self.model, source_MS, None, target_BT))
         return as_arrays(looks)
@@ -161,7 +162,7 @@ class TorchEncoder:
         outputs: Floats = found.numpy(force=True)
         return outputs
 
-    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> Looks:
+    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> ArraysHeard:
         model: Any = self.model
         tokens, segments = _tensors(self.model, tokens_BT, segments_BT)
         with torch.inference_mode(), watch(self.model) as looks:
@@ -169,9 +170,9 @@ class TorchEncoder:
         return as_arrays(looks)
 
 
-def as_arrays(looks: Any) -> Looks:
+def as_arrays(heard: TensorsHeard) -> ArraysHeard:
     """What was heard of PyTorch modules as the runtime records it."""
-    return Looks(heard=[Look(look.name, look.kind, look.weights.numpy(force=True)) for look in looks])
+    return ArraysHeard(heard.edit, [Look(one.name, one.site, one.weights_BNTS.numpy(force=True)) for one in heard])
 
 
 def _tensors(model: nn.Module, *arrays: Any) -> list[Any]:

@@ -14,6 +14,7 @@ from saccade.models.heads import Pooler
 from saccade.nn.dropout import Dropout
 from saccade.nn.masks import Keys
 from saccade.nn.positions import build_positions
+from saccade.sites import Site
 
 
 class BertEmbedding(nn.Module):
@@ -45,7 +46,7 @@ class Bert(TextEncoder):
         super().__init__()
         self.config, self.width, self.context = config, config.width, config.context
         self.embed = BertEmbedding(config, vocabulary)
-        self.blocks = build_blocks(config)
+        self.blocks = build_blocks(config, Site.encoder())
         self.norm = last_norm(config)
         _begin_small(self)
 

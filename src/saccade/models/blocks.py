@@ -8,11 +8,13 @@ from saccade.nn.feedforward import FeedForward, GatedFeedForward
 from saccade.nn.multihead import CrossAttention, SelfAttention
 from saccade.nn.norms import RESIDUALS, Norm, norms
 from saccade.nn.rotary import build_rotary
+from saccade.sites import Site
 
 
-def build_blocks(config: BlockConfig, memory_width: int | None = None) -> Blocks:
-    """With `memory_width`, blocks that also look at a memory of vectors that wide."""
-    return Blocks(_block(config, config.window(layer), memory_width) for layer in range(config.layers))
+def build_blocks(config: BlockConfig, site: Site, memory_width: int | None = None) -> Blocks:
+    """`site` is what their self-attention says of itself. With `memory_width`, blocks that also look at a memory of
+    vectors that wide."""
+    return Blocks(_block(config, site, config.window(layer), memory_width) for layer in range(config.layers))
 
 
 def build_norm(config: BlockConfig) -> nn.Module:
@@ -29,10 +31,16 @@ def _norm(config: BlockConfig) -> Norm:
     return norms(config.norm, config.epsilon)
 
 
-def _block(config: BlockConfig, window: int | None, memory_width: int | None) -> Block:
+def _block(config: BlockConfig, site: Site, window: int | None, memory_width: int | None) -> Block:
     rotary = build_rotary(config.positions, config.head_width)
     attention = SelfAttention(
-        config.width, config.heads, key_heads=config.key_heads, rotary=rotary, window=window, bias=config.bias
+        config.width,
+        config.heads,
+        key_heads=config.key_heads,
+        rotary=rotary,
+        window=window,
+        bias=config.bias,
+        site=site,
     )
     feedforward = GatedFeedForward if config.gated else FeedForward
     return Block(

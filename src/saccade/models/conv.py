@@ -24,6 +24,7 @@ from saccade.nn.conv import GatedConvolution
 from saccade.nn.embed import Embedding
 from saccade.nn.masks import Keys
 from saccade.nn.scores import ScaledDot
+from saccade.sites import Site
 
 HALF = math.sqrt(0.5)
 """Two unit variances added and scaled by this are one again."""
@@ -65,6 +66,7 @@ class ConvLook(nn.Module):
 
     def __init__(self, width: int, memory_width: int) -> None:
         super().__init__()
+        self.site = Site.cross()
         self.query = nn.Linear(width, memory_width)
         self.out = nn.Linear(memory_width, width)
         # Theirs is not scaled; unscaled, most layers' weights were all 0 or 1 soon and learnt nothing more.

@@ -9,6 +9,7 @@ from saccade.models.blocks import build_blocks, last_norm
 from saccade.models.transformer import StackDecoder
 from saccade.nn.embed import Embedding
 from saccade.nn.masks import Documents
+from saccade.sites import Site
 
 
 class LanguageModel(nn.Module):
@@ -36,7 +37,7 @@ class LanguageModel(nn.Module):
 def build_gpt(config: GptConfig, vocabulary: int) -> LanguageModel:
     embed = Embedding(vocabulary, config.width, added(config.positions), dropout=config.dropout, scaled=False)
     head = nn.Linear(config.width, vocabulary, bias=False)
-    blocks = build_blocks(config)
+    blocks = build_blocks(config, Site.decoder())
     for name, weight in [*blocks.named_parameters(), *head.named_parameters()]:
         if weight.ndim < 2:
             continue

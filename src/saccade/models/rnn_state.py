@@ -8,11 +8,11 @@ from torch import Tensor, nn
 
 from saccade.errors import UserError
 from saccade.models.contract import State, join_memories, memories_kept
-from saccade.nn import watch
-from saccade.nn.attention import Score, attend_unseen, attention
+from saccade.nn.attention import Score, attend_unseen, tell
 from saccade.nn.masks import Keys
 from saccade.nn.recurrent import Carried
 from saccade.nn.scores import Additive, Dot, General, ScaledDot
+from saccade.sites import Site
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class RecurrentLook(nn.Module):
                 f"{memory_width} wide: use 'general', or equal widths"
             )
         self.score = SCORES[name](width, memory_width)
+        self.site = Site.cross()
 
     def forward(self, q_BTH: Tensor, seen: Seen) -> Tensor:
         """[B, T, H] -> [B, T, D]"""
-        context = attend_unseen(*_grouped(q_BTH, seen), score=self._compare(), mask=seen.mask)
+        context = attend_unseen(self, *_grouped(q_BTH, seen), score=self._compare(), mask=seen.mask)
         return context.reshape(*q_BTH.shape[:2], -1)
 
     def tell(self, q_BTH: Tensor, seen: Seen) -> None:
         """Watchers hear all steps as one look."""
-        q, k, v = _grouped(q_BTH, seen)
-        watch.tell(self, q, k, v, lambda: attention(q, k, v, score=self._compare(), mask=seen.mask)[1])
+        tell(self, *_grouped(q_BTH, seen), score=self._compare(), mask=seen.mask)
 
     def _compare(self) -> Score:
         """The score of keys that are prepared: for `general` that leaves a plain dot product."""

@@ -13,6 +13,7 @@ from saccade.nn.block import Blocks, KeysValues
 from saccade.nn.cache import KeyValueCache, Past
 from saccade.nn.embed import Embedding
 from saccade.nn.masks import Causal, Keys, Mask
+from saccade.sites import Site
 
 
 class TransformerEncoder(Encoder):
@@ -22,7 +23,7 @@ class TransformerEncoder(Encoder):
         super().__init__()
         self.width = config.width
         self.embed = embed
-        self.blocks = begin_blocks(build_blocks(config))
+        self.blocks = begin_blocks(build_blocks(config, Site.encoder()))
         self.norm = last_norm(config)
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
@@ -164,7 +165,9 @@ class TransformerDecoder(StackDecoder):
     """The decoder of "Attention is all you need"."""
 
     def __init__(self, config: StackConfig, embed: Embedding, head: nn.Linear, memory_width: int | None) -> None:
-        super().__init__(embed, begin_blocks(build_blocks(config, memory_width)), last_norm(config), head)
+        super().__init__(
+            embed, begin_blocks(build_blocks(config, Site.decoder(), memory_width)), last_norm(config), head
+        )
 
 
 def _past(state: TransformerState, count: int) -> Mask | None:

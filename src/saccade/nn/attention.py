@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from saccade.nn import watch
 from saccade.nn.masks import Causal, Mask
@@ -36,7 +36,7 @@ def attention(
 
 
 def attend(
-    site: nn.Module,
+    module: watch.Sited,
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -45,19 +45,45 @@ def attend(
     mask: Mask | None = None,
     bias: Tensor | None = None,
 ) -> Tensor:
-    """The context of `attention`, by the fastest path that equals it; `site` is the module that looks."""
-    context = attend_unseen(q, k, v, score=score, mask=mask, bias=bias)
-    watch.tell(site, q, k, v, lambda: attention(q, k, v, score=score, mask=mask, bias=bias)[1])
+    """The context of `attention`, by the fastest path that equals it; `module` is the one that looks."""
+    context = attend_unseen(module, q, k, v, score=score, mask=mask, bias=bias)
+    tell(module, q, k, v, score=score, mask=mask, bias=bias)
     return context
 
 
 def attend_unseen(
-    q: Tensor, k: Tensor, v: Tensor, *, score: Score = SCALED_DOT, mask: Mask | None = None, bias: Tensor | None = None
+    module: watch.Sited,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    score: Score = SCALED_DOT,
+    mask: Mask | None = None,
+    bias: Tensor | None = None,
 ) -> Tensor:
-    """`attend` without a word to watchers: who looks step by step tells them once, when all is written."""
+    """`attend` without a word to watchers: who looks step by step tells them once, when all is written. Their edits
+    hold all the same."""
+    mask = watch.edited_mask(module, mask, k)
     if isinstance(score, Dot) and bias is None:
-        return _fused(q, score.prepare(k), v, score.scale(q.shape[-1]), mask)
-    return attention(q, k, v, score=score, mask=mask, bias=bias)[0]
+        context = _fused(q, score.prepare(k), v, score.scale(q.shape[-1]), mask)
+    else:
+        context = attention(q, k, v, score=score, mask=mask, bias=bias)[0]
+    return watch.edited_heads(module, context)
+
+
+def tell(
+    module: watch.Sited,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    score: Score = SCALED_DOT,
+    mask: Mask | None = None,
+    bias: Tensor | None = None,
+) -> None:
+    """Tell watchers what `attend_unseen` looked at."""
+    mask = watch.edited_mask(module, mask, k)
+    watch.tell(module, q, k, v, lambda: attention(q, k, v, score=score, mask=mask, bias=bias)[1])
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, scale: float, mask: Mask | None) -> Tensor:

@@ -7,6 +7,9 @@ from saccade.nn.cache import Past
 from saccade.nn.masks import Band, Mask
 from saccade.nn.rotary import Rotary
 from saccade.nn.stacked import Stacked
+from saccade.sites import SOURCE, Site
+
+READING = Site.encoder()
 
 
 class SelfAttention(nn.Module):
@@ -14,7 +17,7 @@ class SelfAttention(nn.Module):
 
     `key_heads`: several query heads share one head of keys and values, so that the cache is smaller (Ainslie et al.
     2023). `rotary` turns queries and keys by their position. `window`: nobody looks further back than so many
-    positions, its own counted (the locally banded layers of GPT-3; Child et al. 2019).
+    positions, its own counted (the locally banded layers of GPT-3; Child et al. 2019). Watchers are told the `site`.
     """
 
     def __init__(
@@ -26,8 +29,10 @@ class SelfAttention(nn.Module):
         rotary: Rotary | None = None,
         window: int | None = None,
         bias: bool = True,
+        site: Site = READING,
     ) -> None:
         super().__init__()
+        self.site = site
         self.heads = _check(width, heads)
         self.key_heads = heads if key_heads is None else key_heads
         if heads % self.key_heads:
@@ -59,11 +64,14 @@ class CrossAttention(nn.Module):
 
     Keys and values are projected once per memory. Several rows may share one (the beams of a
     sentence): they are then simply more queries to the same keys. `rotary` turns queries by their place in what is
-    written and keys by theirs in the memory.
+    written and keys by theirs in the memory. `memory` is that one's name, which watchers are told.
     """
 
-    def __init__(self, width: int, heads: int, memory_width: int, *, rotary: Rotary | None = None) -> None:
+    def __init__(
+        self, width: int, heads: int, memory_width: int, *, rotary: Rotary | None = None, memory: str = SOURCE
+    ) -> None:
         super().__init__()
+        self.site = Site.cross(memory)
         self.heads = _check(width, heads)
         self.rotary = rotary
         self.query = nn.Linear(width, width)

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from saccade.nn.attention import attend
 from saccade.nn.masks import Keys
+from saccade.sites import Site
 
 
 class Gaussian(nn.Module):
@@ -36,6 +37,7 @@ class AttentionPooling(nn.Module):
     def __init__(self, score: nn.Module) -> None:
         super().__init__()
         self.score = score
+        self.site = Site.cross()
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, mask_BS: Tensor | None = None) -> Tensor:
         mask = None if mask_BS is None else Keys(mask_BS)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from saccade.nn.attention import attend
 from saccade.nn.masks import Mask
 from saccade.nn.stacked import Stacked
+from saccade.sites import Site
 
 
 def encode_distances(queries: int, keys: int, width: int, device: torch.device | None = None) -> Tensor:
@@ -63,6 +64,7 @@ class RelativeAttention(nn.Module):
 
     def __init__(self, width: int, heads: int, *, segments: bool = False) -> None:
         super().__init__()
+        self.site = Site.encoder()
         if width % heads:
             raise ValueError(f"width {width} does not divide into {heads} heads")
         self.heads, self.segments = heads, segments

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from saccade.errors import WrongUse
 
 if TYPE_CHECKING:
-    from saccade.look.record import TextLooks
+    from saccade.look.record import Looks
     from saccade.pipelines.pipeline import Pipeline
 
 Values = dict[str, object]
@@ -40,7 +40,7 @@ class Answer:
         return [self, *self.others]
 
     @cached_property
-    def looks(self) -> "TextLooks":
+    def looks(self) -> "Looks":
         """Where the model looked, computed when it is first asked for."""
         if self.pipeline is None:
             raise WrongUse("this answer came without its model: ask the model again, or take .looks before pickling")

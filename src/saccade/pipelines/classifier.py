@@ -11,13 +11,14 @@ from saccade.arch.heads import ClassHead
 from saccade.data.ragged import in_order
 from saccade.decode.filters import softmax
 from saccade.folder import ModelFolder, TaskSettings
-from saccade.look.record import TextLooks
+from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import Floats, How
 from saccade.runtime.open import Choice
+from saccade.sites import SOURCE
 from saccade.sources.pair import PairItem, PairSource
 from saccade.tokens.vocabulary import Vocabulary
 
@@ -120,9 +121,8 @@ class Classifier(Pipeline[PairItem, Class]):
         first.others.extend(others)
         return first
 
-    def look(self, answer: Class) -> TextLooks:
+    def look(self, answer: Class) -> Looks:
         """Where each token looked."""
         item = self.source.read(answer.source)
         batch = self.source.collate([item])
-        looks = self.model.look(batch.values, batch.segments)
-        return TextLooks.at_itself(list(self.source.labels(item).names), looks.of("encoder")[:, 0])
+        return Looks.of(self.model.look(batch.values, batch.segments), {SOURCE: self.source.labels(item)})

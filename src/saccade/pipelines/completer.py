@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 from pydantic import StrictBool
 
+from saccade.axes import Pieces
 from saccade.data.windows import window_starts
 from saccade.decode.choose import log_sum_exp
 from saccade.decode.row import RowRequest, Sample, Strategy, Text
@@ -16,7 +17,7 @@ from saccade.decode.search import SearchConfig
 from saccade.decode.session import Session
 from saccade.errors import UserError, WrongUse
 from saccade.folder import ModelFolder, TaskSettings
-from saccade.look.record import END_LABEL, TextLooks
+from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.completing import UNFINISHED, Completing
 from saccade.pipelines.opening import open_language
@@ -24,6 +25,7 @@ from saccade.pipelines.pipeline import Pipeline, Report, Request
 from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice, LanguageRuntime
+from saccade.sites import TARGET
 from saccade.sources.text import TextItem, TextSource
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 
@@ -214,24 +216,14 @@ class Completer(Pipeline[TextItem, Completion]):
             waiting = [] if whole else waiting
         return pieces
 
-    def look(self, answer: Completion) -> TextLooks:
+    def look(self, answer: Completion) -> Looks:
         """Every look of a completion, heard in one pass over it and its prompt, as far back as the context goes."""
         ids = [*answer.prompt_ids, *answer.ids][-self.context :]
-        weights = self.model.look(np.array([ids])).of("decoder")[:, 0]
-        begin = self.vocabulary.marks.begin
-        pieces = [
-            ("(begin)" if i == begin else piece) for i, piece in zip(ids, self.vocabulary.pieces(ids), strict=True)
-        ]
-        return TextLooks(
-            source=pieces,
-            # The look from position t decides the token that comes next, so rows are labelled with that token.
-            target=[*pieces[1:], END_LABEL],
-            cross=np.zeros((0, 1, 1, 1)),
-            encoder=np.zeros((0, 1, 1, 1)),
-            decoder=weights,
-            layer=max(1, (weights.shape[0] + 1) // 2),
-            drawn="decoder",
-        )
+        heard = self.model.look(np.array([ids]))
+        read = Pieces.of(self.vocabulary, ids)
+        # The look from position t decides the token that comes next, so rows are labelled with that token.
+        written = Pieces.of(self.vocabulary, ids[1:], end=True)
+        return Looks.of(heard, {TARGET: read}, written=written, layer=max(1, (len(heard) + 1) // 2))
 
 
 def _strategy(request: Request, number: int) -> Strategy:

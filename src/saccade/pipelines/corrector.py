@@ -8,12 +8,13 @@ from typing import Annotated, ClassVar, NamedTuple, cast
 
 from pydantic import Field
 
+from saccade.axes import Pieces
 from saccade.data.lexicon import Lexicon
 from saccade.data.misspell import distance
 from saccade.data.noise import find_words, like, plainly
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
-from saccade.look.record import TextLooks
+from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.doubt import Guess, chances, doubts, mended_before
 from saccade.pipelines.edits import TextEdit, apply, edits
@@ -129,15 +130,11 @@ class Corrector(Pipeline[TextItem, Correction]):
             request, best=max(request.best, request.beam or self.translator.config.beam, 2 * request.best - 1)
         )
 
-    def look(self, answer: Correction) -> TextLooks:
-        """Of the first part of a long text: letters, and what was written while looking at them; each stands for
-        itself."""
+    def look(self, answer: Correction) -> Looks:
+        """Of every part: letters, and what was written while looking at them; each stands for itself."""
         if not answer.parts:
             raise UserError("there is no word in it that could be misspelt, and nothing was looked at")
-        looks = self.translator.look(answer.parts[0])
-        return replace(
-            looks, source=[f" {label}" for label in looks.source], target=[f" {piece}" for piece in looks.target]
-        )
+        return Looks.join([self.translator.look_as(part, _letters, _letters) for part in answer.parts])
 
     def _changes(self, asked: Sequence[str], answers: Sequence[Translation | UserError]) -> list[list[TextEdit]]:
         """Those changes of each text that the model is sure enough of."""
@@ -274,6 +271,10 @@ class Corrector(Pipeline[TextItem, Correction]):
         ]
         score = sum(part.score for part in parts)
         return Correction(text, apply(text, moved), score, moved, parts, pipeline=self)
+
+
+def _letters(pieces: Pieces) -> Pieces:
+    return Pieces.letters(pieces.labels)
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]]:

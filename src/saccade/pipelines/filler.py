@@ -8,17 +8,19 @@ from typing import ClassVar, cast
 import numpy as np
 
 from saccade.arch.heads import WordsHead
+from saccade.axes import Pieces
 from saccade.data.ragged import Ragged, real_positions
 from saccade.decode.filters import softmax
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
-from saccade.look.record import TextLooks
+from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Request
 from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
+from saccade.sites import SOURCE
 from saccade.sources.text import TextItem, TextSource
 from saccade.tokens.vocabulary import Vocabulary
 
@@ -169,10 +171,7 @@ class Filler(Pipeline[TextItem, Filling]):
             ids[place] = piece
         return Filling(source, text, score, words, ids, row.ids, pipeline=self)
 
-    def look(self, answer: Filling) -> TextLooks:
+    def look(self, answer: Filling) -> Looks:
         """Where each token looked while the gaps were filled."""
-        looks = self.model.look(np.array([answer.read_ids]))
-        pieces = self.vocabulary.pieces(answer.ids)
-        for place in (place for place, i in enumerate(answer.read_ids) if i == self.mask):
-            pieces[place] = f" {GAP}"
-        return TextLooks.at_itself(pieces, looks.of("encoder")[:, 0])
+        heard = self.model.look(np.array([answer.read_ids]))
+        return Looks.of(heard, {SOURCE: Pieces.of(self.vocabulary, answer.read_ids)})

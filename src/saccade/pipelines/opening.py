@@ -12,7 +12,7 @@ from saccade.errors import UserError
 from saccade.folder import ModelFolder
 from saccade.runtime.contract import AnyDecoder, ArrayMemory, Booleans, Floats, How, Ids
 from saccade.runtime.open import Choice, EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart
-from saccade.runtime.watch import Looks
+from saccade.runtime.watch import ArraysHeard
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 
 INSTALL = "pip install 'saccade[train]'"
@@ -29,7 +29,7 @@ class SequenceModel(Protocol):
 
     def read(self, source_MS: Ids, mask_MS: Booleans | None = None) -> ArrayMemory: ...
 
-    def look(self, source_MS: Ids, target_BT: Ids) -> Looks: ...
+    def look(self, source_MS: Ids, target_BT: Ids) -> ArraysHeard: ...
 
 
 class TextModel(Protocol):
@@ -47,7 +47,7 @@ class TextModel(Protocol):
         chosen_BT: Booleans | None = None,
     ) -> Floats: ...
 
-    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> Looks: ...
+    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> ArraysHeard: ...
 
 
 def open_sequence(folder: ModelFolder, vocabulary: Vocabulary, how: How | None) -> SequenceModel:

@@ -14,7 +14,7 @@ from saccade.runtime.open import Choice
 from saccade.sources.source import Item, Source, shown
 
 if TYPE_CHECKING:
-    from saccade.look.record import TextLooks
+    from saccade.look.record import Looks
 
 One = TypeVar("One", bound=Answer)
 Made = TypeVar("Made")
@@ -151,7 +151,7 @@ class Pipeline(ABC, Generic[Item, One]):
         input."""
 
     @abstractmethod
-    def look(self, answer: One) -> "TextLooks":
+    def look(self, answer: One) -> "Looks":
         """Where the model looked when it gave this answer."""
 
     @overload

@@ -1,14 +1,15 @@
 """A model that pronounces: a word or a text in, its phonemes out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
+from saccade.axes import Pieces
 from saccade.data.noise import WORD
 from saccade.data.phonemes import as_ipa, as_phonemes, spelling
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.look.record import END_LABEL, TextLooks
+from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.pipeline import Pipeline, Report, Request
 from saccade.pipelines.table import TASKS
@@ -70,15 +71,11 @@ class Pronouncer(Pipeline[TextItem, Pronunciation]):
         said = iter(self.translator.answer(asked, each, numbers=owners, report=report))
         return [self._joined(item.text, [next(said) for _ in some]) for item, some in zip(items, words, strict=True)]
 
-    def look(self, answer: Pronunciation) -> TextLooks:
-        """Of the first word: letters, and the phoneme that was written while looking at them."""
+    def look(self, answer: Pronunciation) -> Looks:
+        """Of every word: letters, and the phoneme that was written while looking at them."""
         if not answer.parts:
             raise UserError("there is no word in it, and nothing was looked at")
-        looks = self.translator.look(answer.parts[0])
-        # A space makes every letter a word of its own: letters and phonemes are what is drawn.
-        source = [label if label == END_LABEL else f" {label}" for label in looks.source]
-        target = [label if label == END_LABEL else f" {as_phonemes(label)}" for label in looks.target]
-        return replace(looks, source=source, target=target)
+        return Looks.join([self.translator.look_as(part, _letters, _phonemes) for part in answer.parts])
 
     def _joined(self, text: str, said: Sequence[Translation | UserError]) -> Pronunciation | UserError:
         for one in said:
@@ -98,6 +95,16 @@ class Pronouncer(Pipeline[TextItem, Pronunciation]):
             ipa.append(as_ipa(said) or piece)
         score = sum(part.score for part in parts)
         return Pronunciation(text, BETWEEN.join(phonemes), score, " ".join(ipa), parts, pipeline=self)
+
+
+def _letters(read: Pieces) -> Pieces:
+    return Pieces.letters(read.labels)
+
+
+def _phonemes(written: Pieces) -> Pieces:
+    marks = set(written.alone)
+    labels = (label if place in marks else as_phonemes(label) for place, label in enumerate(written.labels))
+    return Pieces.letters(labels)
 
 
 def pieces(text: str) -> list[str]:

@@ -8,19 +8,21 @@ import numpy as np
 from pydantic import Field
 
 from saccade.arch.heads import TagsHead
+from saccade.axes import Pieces
 from saccade.config import Record
 from saccade.data.conllu import Sentence, TagColumn, retagged, sentence_of
 from saccade.data.encoded import Words
 from saccade.data.ragged import in_order
 from saccade.decode.filters import softmax
 from saccade.folder import ModelFolder, TaskSettings
-from saccade.look.record import TextLooks
+from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
+from saccade.sites import SOURCE
 from saccade.sources.text import TextItem, TextSource
 from saccade.tokens.vocabulary import Vocabulary
 
@@ -136,10 +138,9 @@ class Tagger(Pipeline[TextItem, Tagged]):
             for count, end in zip(words.counts.tolist(), stops.tolist(), strict=True)
         ]
 
-    def look(self, answer: Tagged) -> TextLooks:
+    def look(self, answer: Tagged) -> Looks:
         """Where each token looked; of a long sentence, in its first part."""
         sentence = answer.sentence
         words = Words.of(self.vocabulary, [sentence.words], [sentence.spaces], self.model.context)
         tokens_1T = words.arrays(np.array([0])).tokens_BT
-        pieces = self.vocabulary.pieces(tokens_1T[0].tolist())
-        return TextLooks.at_itself(pieces, self.model.look(tokens_1T).of("encoder")[:, 0])
+        return Looks.of(self.model.look(tokens_1T), {SOURCE: Pieces.of(self.vocabulary, tokens_1T[0].tolist())})

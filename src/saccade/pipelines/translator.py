@@ -1,6 +1,6 @@
 """A loaded translation model: sentences in, translations out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, cast
@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, cast
 import numpy as np
 from pydantic import Field
 
+from saccade.axes import Axis, Pieces
 from saccade.data.ragged import in_order
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.parallel import side_by_side
@@ -15,17 +16,20 @@ from saccade.decode.row import RowRequest
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
-from saccade.look.record import END_LABEL, TextLooks
+from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each
 from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
+from saccade.sites import SOURCE, TARGET
 from saccade.sources.text import TextItem, TextSource, pad_sources
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 
 SEARCH = SearchConfig()
+Relabel = Callable[[Pieces], Axis]
+"""Other labels for the pieces of a text, such as letters."""
 
 
 class TranslatorSettings(TaskSettings):
@@ -148,17 +152,20 @@ class Translator(Pipeline[TextItem, Translation]):
         strategy, limit = asked.config.strategy(place), asked.config.limit(source)
         return RowRequest([self.vocabulary.marks.start], limit, strategy, asked.prefix)
 
-    def look(self, answer: Translation) -> TextLooks:
+    def look(self, answer: Translation) -> Looks:
         """Every look of a translation, heard in one teacher-forced pass over it."""
+        return self.look_as(answer, lambda pieces: pieces, lambda pieces: pieces)
+
+    def look_as(self, answer: Translation, source: Relabel, target: Relabel) -> Looks:
+        """The same, what was read and what was written under other labels."""
         marks = self.vocabulary.marks
-        source, _ = pad_sources([answer.source_ids], marks)
-        looks = self.model.look(source, np.array([[marks.start, *answer.target_ids]]))
-        return TextLooks(
-            source=[*self.vocabulary.pieces(answer.source_ids), END_LABEL],
-            # The look from position t decides the token that comes next, so rows are labelled with that token.
-            target=[*self.vocabulary.pieces(answer.target_ids), END_LABEL],
-            cross=looks.of("cross")[:, 0],
-            encoder=looks.of("encoder")[:, 0],
-            decoder=looks.of("decoder")[:, 0],
-            layer=self.layer,
-        )
+        tokens, _ = pad_sources([answer.source_ids], marks)
+        read = [marks.start, *answer.target_ids]
+        heard = self.model.look(tokens, np.array([read]))
+        axes: dict[str, Axis] = {
+            SOURCE: source(Pieces.of(self.vocabulary, answer.source_ids, end=True)),
+            TARGET: target(Pieces.of(self.vocabulary, read)),
+        }
+        # The look from position t decides the token that comes next, so rows are labelled with that token.
+        written = target(Pieces.of(self.vocabulary, answer.target_ids, end=True))
+        return Looks.of(heard, axes, written=written, layer=self.layer)

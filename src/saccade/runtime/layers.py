@@ -6,7 +6,8 @@ import numpy as np
 
 from saccade.arch.positions import RotaryConfig
 from saccade.runtime.contract import Booleans, Floats, Ids
-from saccade.runtime.watch import Kind, Look, allowed_by, watcher
+from saccade.runtime.watch import edited_mask, heads_off, tell
+from saccade.sites import Site
 from saccade.tensors import StoredTensors
 
 Weights = Mapping[str, Floats]
@@ -81,11 +82,9 @@ def gelu_tanh(x: Floats) -> Floats:
 ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu-tanh": gelu_tanh, "silu": silu}
 
 
-def attend(name: str, kind: Kind, q: Floats, k: Floats, v: Floats, allowed: Booleans | None = None) -> Floats:
+def attend(name: str, site: Site, q: Floats, k: Floats, v: Floats, allowed: Booleans | None = None) -> Floats:
     """softmax(q·k / √H) v for every head: [B, N, T, H]. `allowed` broadcasts to [B, N, T, S], True = may attend."""
-    looks = watcher()
-    if looks is not None and (visible_S := allowed_by(looks, kind, k.shape[-2])) is not None:
-        allowed = visible_S if allowed is None else allowed & visible_S
+    allowed = edited_mask(site, allowed, k.shape[-2])
     scores = q @ k.swapaxes(-1, -2) * np.float32(q.shape[-1] ** -0.5)
     if allowed is not None:
         scores = np.where(allowed, scores, LOWEST)
@@ -93,10 +92,9 @@ def attend(name: str, kind: Kind, q: Floats, k: Floats, v: Floats, allowed: Bool
     if allowed is not None:
         weights = np.where(allowed, weights, np.float32(0))
     context: Floats = weights @ v
-    if looks is not None:
-        looks.heard.append(Look(name, kind, weights))
-        for head in (head for site, head in looks.edit.without_heads if site == name):
-            context[:, head] = 0
+    tell(name, site, weights)
+    if off := heads_off(name, context.shape[1]):
+        context[:, off] = 0
     return context
 
 

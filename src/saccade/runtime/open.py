@@ -23,7 +23,7 @@ from saccade.runtime.layers import Weights, part_of
 from saccade.runtime.packing import BITS
 from saccade.runtime.plain import PlainDecoder, PlainEncoder
 from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
-from saccade.runtime.watch import Looks, watcher, watching
+from saccade.runtime.watch import ArraysHeard, watched, watcher, watching
 
 FASTEST: How = "int16"
 """The near-lossless packing that is used where nothing else is asked for."""
@@ -122,17 +122,17 @@ class SequenceRuntime:
 
     @property
     def encoder(self) -> EncoderLike:
-        return (self._plain if watcher() else self._fast)[0]
+        return (self._plain if watched() else self._fast)[0]
 
     @property
     def decoder(self) -> AnyDecoder:
-        return (self._plain if watcher() else self._fast)[1]
+        return (self._plain if watched() else self._fast)[1]
 
     def read(self, source_MS: Ids, mask_MS: Booleans | None = None) -> ArrayMemory:
         """A memory of padded sources."""
         return self.encoder(source_MS, mask_MS)
 
-    def look(self, source_MS: Ids, target_BT: Ids) -> Looks:
+    def look(self, source_MS: Ids, target_BT: Ids) -> ArraysHeard:
         """Every attention weight of one teacher-forced pass."""
         return _heard(lambda: _write(self.decoder, self.read(source_MS), target_BT))
 
@@ -156,13 +156,13 @@ class LanguageRuntime:
 
     @property
     def decoder(self) -> AnyDecoder:
-        return self.plain if watcher() else self._fast
+        return self.plain if watched() else self._fast
 
     def logits(self, tokens_BT: Ids) -> Floats:
         """Of the token that follows each position, exact: [B, T, V]."""
         return _write(self.plain, None, tokens_BT)
 
-    def look(self, tokens_BT: Ids) -> Looks:
+    def look(self, tokens_BT: Ids) -> ArraysHeard:
         """Every attention weight of one pass over a text."""
         return _heard(lambda: self.logits(tokens_BT))
 
@@ -197,16 +197,16 @@ class EncoderRuntime:
         chosen_BT: Booleans | None = None,
     ) -> Floats:
         """What the head says: of the chosen positions, row after row [N, V], or of whole rows [B, classes]."""
-        encoder = self.plain if watcher() else self._fast
+        encoder = self.plain if watched() else self._fast
         states_BTD = encoder(tokens_BT, mask_BT, segments_BT).states_MSD
         return head_outputs(self.config, self._head, states_BTD, chosen_BT)
 
-    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> Looks:
+    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> ArraysHeard:
         """Every attention weight of one pass over a text."""
         return _heard(lambda: self.plain(tokens_BT, None, segments_BT))
 
 
-def _heard(run: Callable[[], object]) -> Looks:
+def _heard(run: Callable[[], object]) -> ArraysHeard:
     """What is heard while something runs, under the edit of whoever watches already."""
     outer = watcher()
     with watching(None if outer is None else outer.edit) as looks:

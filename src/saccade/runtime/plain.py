@@ -28,7 +28,7 @@ from saccade.runtime.layers import (
     split_heads,
 )
 from saccade.runtime.plain_state import KeysValues, PlainState
-from saccade.runtime.watch import Kind
+from saccade.sites import Site
 from saccade.tensors import row_table
 
 
@@ -46,8 +46,8 @@ class Sight:
 class PlainBlock:
     """Attention, perhaps a look at a memory, then a feed-forward network."""
 
-    def __init__(self, config: BlockConfig, weights: Weights, name: str, kind: Kind, window: int | None) -> None:
-        self.config, self.weights, self.name, self.kind, self.window = config, weights, name, kind, window
+    def __init__(self, config: BlockConfig, weights: Weights, name: str, site: Site, window: int | None) -> None:
+        self.config, self.weights, self.name, self.site, self.window = config, weights, name, site, window
         self.activation = ACTIVATIONS[config.activation]
 
     def __call__(self, x: Floats, sight: Sight, past: KeysValues | None, memory: KeysValues | None) -> Floats:
@@ -81,13 +81,13 @@ class PlainBlock:
             allowed = near if allowed is None else allowed & near
         if key_heads < config.heads:  # several query heads share a head of keys and values (Ainslie et al. 2023)
             k, v = (part.repeat(config.heads // key_heads, axis=1) for part in (k, v))
-        context = attend(f"{self.name}.self_attention", self.kind, q, k, v, allowed)
+        context = attend(f"{self.name}.self_attention", self.site, q, k, v, allowed)
         return linear(self.weights, "self_attention.out", merge_heads(context))
 
     def _look_at(self, memory: KeysValues, x: Floats, sight: Sight) -> Floats:
         q = split_heads(linear(self.weights, "cross_attention.query", x), self.config.heads)
         name = f"{self.name}.cross_attention"
-        context = attend(name, "cross", self._rotated(q, sight), *memory, sight.memory_allowed)
+        context = attend(name, Site.cross(), self._rotated(q, sight), *memory, sight.memory_allowed)
         return linear(self.weights, "cross_attention.out", merge_heads(context))
 
     def keys_values(self, states_MSD: Floats) -> KeysValues:
@@ -113,10 +113,10 @@ class PlainBlock:
 class PlainStack:
     """All blocks, and the norm that closes a pre-norm stack."""
 
-    def __init__(self, config: BlockConfig, weights: Weights, name: str, kind: Kind) -> None:
+    def __init__(self, config: BlockConfig, weights: Weights, name: str, site: Site) -> None:
         self.config, self.weights = config, weights
         self.blocks = [
-            PlainBlock(config, part_of(weights, f"blocks.{i}"), f"{name}.blocks.{i}", kind, config.window(i))
+            PlainBlock(config, part_of(weights, f"blocks.{i}"), f"{name}.blocks.{i}", site, config.window(i))
             for i in range(config.layers)
         ]
 
@@ -174,7 +174,7 @@ class PlainEncoder:
 
     def __init__(self, config: StackConfig | BertConfig, weights: Weights) -> None:
         self.embed = PlainEmbedding(config, weights)
-        self.stack = PlainStack(config, weights, "encoder", "encoder")
+        self.stack = PlainStack(config, weights, "encoder", Site.encoder())
 
     def __call__(self, source_MS: Ids, mask_MS: Booleans | None = None, segments_MS: Ids | None = None) -> ArrayMemory:
         positions = np.arange(source_MS.shape[1])[None]
@@ -190,7 +190,7 @@ class PlainDecoder:
     def __init__(self, config: StackConfig | GptConfig, weights: Weights) -> None:
         self.config, self.weights = config, weights
         self.embed = PlainEmbedding(config, weights)
-        self.stack = PlainStack(config, weights, "decoder", "decoder")
+        self.stack = PlainStack(config, weights, "decoder", Site.decoder())
 
     def start(self, memory: ArrayMemory | None, rows: int = 1) -> PlainState:
         count = 1 if memory is None else len(memory.states_MSD)

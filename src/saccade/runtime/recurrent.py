@@ -7,11 +7,12 @@ import numpy as np
 from saccade.arch.recurrent import CARRIES, CellName, RecurrentDecoderConfig, RecurrentEncoderConfig
 from saccade.runtime.contract import ArrayMemory, Booleans, Floats, Ids, join_memories, last_of
 from saccade.runtime.layers import LOWEST, Weights, linear, part_of, softmax
-from saccade.runtime.watch import Look, allowed_by, watcher
+from saccade.runtime.watch import edited_mask, heads_off, tell, watched
+from saccade.sites import Site
 
 Carried = tuple[Floats, ...]
 """What is carried on, [B, H] each; the first is also what others see."""
-SITE = "decoder.cross_attention"
+NAME, SITE = "decoder.cross_attention", Site.cross()
 
 
 def sigmoid(x: Floats) -> Floats:
@@ -194,14 +195,12 @@ class RecurrentWriter:
             scores_BS = (state.keys_BSA @ query_BH[:, :, None])[..., 0]
             if self.config.attention == "scaled-dot":
                 scores_BS = scores_BS * np.float32(query_BH.shape[1] ** -0.5)
-        allowed, looks = state.mask_BS, watcher()
-        if looks is not None and (visible_S := allowed_by(looks, "cross", scores_BS.shape[1])) is not None:
-            allowed = visible_S if allowed is None else allowed & visible_S
+        allowed = edited_mask(SITE, state.mask_BS, scores_BS.shape[1])
         weights_BS = softmax(scores_BS if allowed is None else np.where(allowed, scores_BS, LOWEST))
         if allowed is not None:
             weights_BS = np.where(allowed, weights_BS, np.float32(0))
         seen_BD: Floats = (weights_BS[:, None] @ state.values_BSD)[:, 0]
-        if looks is not None and (SITE, 0) in looks.edit.without_heads:
+        if heads_off(NAME, 1):
             seen_BD = np.zeros_like(seen_BD)
         return seen_BD, weights_BS
 
@@ -222,6 +221,6 @@ def _chosen(here_B: Booleans, mine: RecurrentRows, others: RecurrentRows) -> Rec
 
 def _tell(heard: list[Floats | None]) -> None:
     """The watcher hears all steps as one look of one head."""
-    looks, weights = watcher(), [one for one in heard if one is not None]
-    if looks is not None and weights:
-        looks.heard.append(Look(SITE, "cross", np.stack(weights, axis=1)[:, None]))
+    weights = [one for one in heard if one is not None]
+    if weights and watched():
+        tell(NAME, SITE, np.stack(weights, axis=1)[:, None])

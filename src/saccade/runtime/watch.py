@@ -4,84 +4,63 @@ told to look elsewhere.
 Nothing is stored on models. A context variable carries the watcher, so that two threads may watch at once.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from saccade.runtime.contract import Booleans, Floats
-
-Kind = Literal["encoder", "decoder", "cross"]
-"""Who looks at what: the source at itself, the target at its past, the target at the source."""
+from saccade.sites import Edit, Heard, Look, Site
 
 
-@dataclass(frozen=True)
-class Look:
-    """What one attention layer did in one call."""
+class ArraysHeard(Heard[Look[Floats], Floats]):
+    """What was heard of a runtime."""
 
-    name: str
-    """The layer's name in the model, such as `decoder.blocks.2.cross_attention`."""
-    kind: Kind
-    weights_BNTS: Floats
-    """Every head, nothing averaged."""
+    def _stack(self, weights: list[Floats]) -> Floats:
+        return np.stack(weights) if weights else np.zeros((0, 1, 1, 1, 1), dtype=np.float32)
 
 
-@dataclass(frozen=True)
-class Edit:
-    """What a watcher changes while the model runs."""
-
-    without_heads: Collection[tuple[str, int]] = ()
-    """Layer names and heads, counted from 0, whose output is zero."""
-    without_source: Collection[int] = ()
-    """Source positions that nobody may look at."""
-    without_target: Collection[int] = ()
-    """Target positions that nobody may look at."""
-
-    def hidden(self, kind: Kind) -> Collection[int]:
-        """The key positions that are hidden from looks of this kind."""
-        return self.without_target if kind == "decoder" else self.without_source
+_watcher: ContextVar[ArraysHeard | None] = ContextVar("watcher", default=None)
 
 
-@dataclass
-class Looks:
-    """All looks heard, in the order they happened."""
-
-    edit: Edit = Edit()
-    heard: list[Look] = field(default_factory=list)
-
-    def of(self, kind: Kind) -> Floats:
-        """The weights of one kind, layers stacked: [L, B, N, T, S]; no layers if none looked."""
-        heard = [look.weights_BNTS for look in self.heard if look.kind == kind]
-        return np.stack(heard) if heard else np.zeros((0, 1, 1, 1, 1), dtype=np.float32)
-
-
-_watcher: ContextVar[Looks | None] = ContextVar("watcher", default=None)
-
-
-def watcher() -> Looks | None:
+def watcher() -> ArraysHeard | None:
     """Who watches here, if anybody does."""
     return _watcher.get()
 
 
+def watched() -> bool:
+    return _watcher.get() is not None
+
+
 @contextmanager
-def watching(edit: Edit | None = None) -> Iterator[Looks]:
+def watching(edit: Edit | None = None) -> Iterator[ArraysHeard]:
     """Hear every attention that a plain runtime computes inside the `with` block."""
-    looks = Looks(edit or Edit())
-    token = _watcher.set(looks)
+    heard = ArraysHeard(edit or Edit())
+    token = _watcher.set(heard)
     try:
-        yield looks
+        yield heard
     finally:
         _watcher.reset(token)
 
 
-def allowed_by(looks: Looks, kind: Kind, keys: int) -> Booleans | None:
-    """Which keys the watcher leaves visible: [S]; None where it hides none."""
-    hidden = [place for place in looks.edit.hidden(kind) if place < keys]
-    if not hidden:
-        return None
-    allowed_S = np.ones(keys, dtype=bool)
-    allowed_S[hidden] = False
-    return allowed_S
+def edited_mask(site: Site, allowed: Booleans | None, keys: int) -> Booleans | None:
+    """Which keys are allowed, without those that the watcher hides; [S] or what `allowed` is."""
+    heard = watcher()
+    if heard is None or not (hidden := heard.edit.hidden(site, keys)):
+        return allowed
+    visible_S = np.ones(keys, dtype=bool)
+    visible_S[hidden] = False
+    return visible_S if allowed is None else allowed & visible_S
+
+
+def heads_off(name: str, heads: int) -> list[int]:
+    """The heads of a layer that the watcher switches off."""
+    heard = watcher()
+    return [] if heard is None else heard.edit.heads_off(name, heads)
+
+
+def tell(name: str, site: Site, weights_BNTS: Floats) -> None:
+    """Called by every attention."""
+    if (heard := watcher()) is not None:
+        heard.looks.append(Look(name, site, weights_BNTS))

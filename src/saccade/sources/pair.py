@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from saccade.errors import UserError, WrongUse
-from saccade.sources.source import AxisLabels, Collated, Source, shown
+from saccade.sources.source import Collated, Source, shown
 
 if TYPE_CHECKING:
+    from saccade.axes import Pieces
     from saccade.tokens.marks import Marks
     from saccade.tokens.vocabulary import Vocabulary
 
@@ -72,9 +73,10 @@ class PairSource(Source[PairItem, Collated]):
         firsts = np.array([item.first_length for item in items])
         return Collated(rows, None if real.all() else real, segments_of(firsts, lengths, rows.shape[1]))
 
-    def labels(self, item: PairItem) -> AxisLabels:
-        names = tuple(self._known.pieces(item.ids))
-        return AxisLabels("pieces", names, (len(names),))
+    def labels(self, item: PairItem) -> "Pieces":
+        from saccade.axes import Pieces
+
+        return Pieces.of(self._known, item.ids)
 
     @property
     def _known(self) -> "Vocabulary":

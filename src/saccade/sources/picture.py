@@ -11,10 +11,12 @@ import numpy as np
 
 from saccade.errors import UserError, WrongUse
 from saccade.sources.files import file_content, within
-from saccade.sources.source import AxisLabels, Collated, Source, padded, shown
+from saccade.sources.source import Collated, Source, padded, shown
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from saccade.axes import Grid
 
 FORMATS = ("PNG", "JPEG", "GIF", "BMP", "WEBP", "TIFF", "PPM")
 """All that is decoded: Pillow knows more, some of which start other programs."""
@@ -92,11 +94,11 @@ class PictureSource(Source[PictureItem, Collated]):
         whole = np.pad(values, ((0, 0), (0, down), (0, right), (0, 0)))
         return Collated(whole, np.pad(real, ((0, 0), (0, down), (0, right))))
 
-    def labels(self, item: PictureItem) -> AxisLabels:
+    def labels(self, item: PictureItem) -> "Grid":
+        from saccade.axes import Grid
+
         height, width = self.size_HW or item.pixels_HWC.shape[:2]
-        rows, columns = -(-height // self.cell), -(-width // self.cell)
-        names = tuple(f"{row + 1},{column + 1}" for row in range(rows) for column in range(columns))
-        return AxisLabels("grid", names, (rows, columns))
+        return Grid(height=-(-height // self.cell), width=-(-width // self.cell))
 
     def _decoded(self, content: bytes, name: str) -> np.ndarray:
         from PIL import Image

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from saccade.errors import WrongUse
 from saccade.sources.picture import PictureItem, PictureSource
-from saccade.sources.source import AxisLabels, Collated, Source, shown
+from saccade.sources.source import Collated, Source, shown
 from saccade.sources.text import TextItem, TextSource
+
+if TYPE_CHECKING:
+    from saccade.axes import Grid, Pieces
 
 
 @dataclass(frozen=True)
@@ -58,5 +61,5 @@ class PictureQuestionSource(Source[PictureQuestionItem, tuple[Collated, Collated
         pictures = self.picture.collate([item.picture for item in items])
         return pictures, self.question.collate([item.question for item in items])
 
-    def labels(self, item: PictureQuestionItem) -> tuple[AxisLabels, AxisLabels]:
+    def labels(self, item: PictureQuestionItem) -> "tuple[Grid, Pieces]":
         return self.picture.labels(item.picture), self.question.labels(item.question)

@@ -6,13 +6,16 @@ import wave
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from saccade.errors import UserError, WrongUse
 from saccade.sources.files import file_content, within
-from saccade.sources.source import AxisLabels, Collated, Source, padded, shown
+from saccade.sources.source import Collated, Source, padded, shown
+
+if TYPE_CHECKING:
+    from saccade.axes import Time
 
 BYTES_PER_SECOND = 4 * 8 * 192_000
 """Of the richest recording: 32 bits, 8 channels, 192 kHz."""
@@ -71,9 +74,10 @@ class SoundSource(Source[SoundItem, Collated]):
         """float32 samples [B, S], silence after the shorter ones, and which samples are of a sound."""
         return Collated(*padded([item.samples for item in items], axes=1))
 
-    def labels(self, item: SoundItem) -> AxisLabels:
-        count = max(1, -(-len(item.samples) // max(1, round(self.hop * item.rate))))
-        return AxisLabels("time", tuple(f"{number * self.hop:.2f} s" for number in range(count)), (count,))
+    def labels(self, item: SoundItem) -> "Time":
+        from saccade.axes import Time
+
+        return Time(count=-(-len(item.samples) // max(1, round(self.hop * item.rate))), seconds=self.hop)
 
     def _decoded(self, content: bytes, name: str) -> SoundItem:
         try:

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Literal, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -23,17 +23,6 @@ class Collated:
     """True where there is something; None when nothing is padded."""
     segments: np.ndarray | None = None
     """Of texts in pairs: 0 up to the end of the first one, 1 after it; None where there are no second texts."""
-
-
-@dataclass(frozen=True)
-class AxisLabels:
-    """What the positions of an item are called when attention to them is drawn."""
-
-    kind: Literal["pieces", "grid", "time"]
-    names: tuple[str, ...]
-    """One for each position; of a grid row by row."""
-    shape: tuple[int, ...]
-    """Positions, or rows and columns of a grid."""
 
 
 class Source(ABC, Generic[Item, Made]):
@@ -91,7 +80,7 @@ class Source(ABC, Generic[Item, Made]):
 
     @abstractmethod
     def labels(self, item: Item) -> Any:
-        """The names of its positions: `AxisLabels`, or one for each part of the input."""
+        """The names of its positions, for pictures of attention: an axis, or one for each part of the input."""
 
 
 def shown(raw: object) -> str:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from saccade.errors import UserError, WrongUse
-from saccade.sources.source import AxisLabels, Collated, Source, shown
+from saccade.sources.source import Collated, Source, shown
 
 if TYPE_CHECKING:
+    from saccade.axes import Pieces
     from saccade.tokens.marks import Marks
     from saccade.tokens.vocabulary import Vocabulary
-
-END_LABEL = "(end)"
 
 
 @dataclass(frozen=True)
@@ -72,9 +71,10 @@ class TextSource(Source[TextItem, Collated]):
     def collate(self, items: Sequence[TextItem]) -> Collated:
         return Collated(*pad_sources([item.ids for item in items], self._known.marks))
 
-    def labels(self, item: TextItem) -> AxisLabels:
-        names = (*self._known.pieces(item.ids), END_LABEL)
-        return AxisLabels("pieces", names, (len(names),))
+    def labels(self, item: TextItem) -> "Pieces":
+        from saccade.axes import Pieces
+
+        return Pieces.of(self._known, item.ids, end=True)
 
     @property
     def _known(self) -> "Vocabulary":

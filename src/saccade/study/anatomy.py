@@ -22,6 +22,7 @@ from saccade.native.allocator import most_memory
 from saccade.nn.conv import GatedConvolution
 from saccade.nn.multihead import SelfAttention
 from saccade.nn.recurrent import GruCell, LstmCell, unroll
+from saccade.sites import Site
 from saccade.study.plots import Line, Panel, draw_panels, markdown_table
 
 Say = Callable[[str], None]
@@ -261,7 +262,11 @@ def _train_stack(norm: str, *, warm: bool) -> Line:
     config = StackConfig.read(
         {"layers": BLOCKS, "width": 32, "heads": 2, "feedforward": 64, "order": norm, "dropout": 0.0}, where="anatomy"
     )
-    embed, stack, head = nn.Embedding(symbols, 32), begin_blocks(build_blocks(config)), nn.Linear(32, symbols)
+    embed, stack, head = (
+        nn.Embedding(symbols, 32),
+        begin_blocks(build_blocks(config, Site.encoder())),
+        nn.Linear(32, symbols),
+    )
     place = nn.Parameter(torch.randn(length, 32))
     weights = [*embed.parameters(), *stack.parameters(), *head.parameters(), place]
     optimizer = torch.optim.Adam(weights, lr=PEAK_RATE, betas=(0.9, 0.98))

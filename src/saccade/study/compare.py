@@ -5,7 +5,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from saccade.data.text import read_pairs
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import bleu
 from saccade.folder import read_folder
-from saccade.look.record import Alignment
+from saccade.look.alignment import Alignment
+from saccade.look.picture import draw
 from saccade.pipelines.load import open_folder
 from saccade.pipelines.pipeline import Request
 from saccade.study.plots import Panel, draw_panels, markdown_table
@@ -241,17 +242,5 @@ def _numbers(result: Result) -> Table:
 
 
 def _draw_alignments(results: Sequence[Result], path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.2 * len(results), 4.6), layout="constrained")
-    for number, result in enumerate(results, 1):
-        alignment = result.alignment
-        assert alignment is not None
-        axes = figure.add_subplot(1, len(results), number)
-        axes.imshow(alignment.weights_TS, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
-        axes.set_xticks(
-            range(len(alignment.source)), alignment.source, rotation=45, ha="right", fontsize=8, parse_math=False
-        )
-        axes.set_yticks(range(len(alignment.target)), alignment.target, fontsize=8, parse_math=False)
-        axes.set_title(f"{result.entry.name}\n{alignment.title}", fontsize=8)
-    figure.savefig(path, dpi=120)
+    found = ((result.entry.name, result.alignment) for result in results)
+    draw([replace(one, title=f"{name}: {one.title}") for name, one in found if one is not None], path)

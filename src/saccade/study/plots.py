@@ -3,8 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from saccade.errors import UserError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Line = Sequence[tuple[float, float]]
 
@@ -50,9 +54,17 @@ def draw_panels(panels: Sequence[Panel], path: Path, columns: int = 3) -> Path:
         axes.set_ylabel(panel.up)
         axes.grid(alpha=0.3)
         if axes.lines:
-            axes.legend(fontsize=7)
+            # Below the axes: inside, a legend covers lines, wherever it stands.
+            axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2, frameon=False)
+    return save_figure(figure, path)
+
+
+def save_figure(figure: "Figure", path: Path) -> Path:
+    from matplotlib import rc_context
+
     try:
-        figure.savefig(path, dpi=120)
+        with rc_context({"svg.fonttype": "none"}):  # text in an SVG stays text
+            figure.savefig(path, dpi=120)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
     return path

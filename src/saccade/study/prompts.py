@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from saccade.errors import UserError
 from saccade.evaluate.curve import Point
+from saccade.study.plots import save_figure
 
 
 def draw_curves(
@@ -39,8 +39,4 @@ def draw_curves(
     axes.grid(alpha=0.3)
     if len(curves) > 1:
         axes.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    try:
-        figure.savefig(path, dpi=120)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror or error}") from None
-    return path
+    return save_figure(figure, path)

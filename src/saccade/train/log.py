@@ -157,9 +157,11 @@ def draw_curve(entries: list[Entry], path: Path) -> None:
             label = other.partition(".")[2] or "mean"
             axes.plot(*zip(*points, strict=True), marker="o", markersize=3, linewidth=1, label=label)
         if len(shown) > 1:
-            axes.legend(fontsize=7)
+            # Below the axes: inside, a legend covers lines.
+            axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=3, frameon=False)
         axes.set_title(name if number == 1 else f"validation {name}")
         axes.set_xlabel("step")
+        axes.set_ylabel("loss" if number == 1 else name)
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
 

@@ -1,0 +1,58 @@
+"""One picture's worth of looks: pieces gathered into words, one layer chosen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from saccade.axes import Axis
+from saccade.runtime.contract import Floats
+
+SCALES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Where the colours of a picture may end."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """One picture's worth: how much each target word looked at each source word."""
+
+    source: list[str]
+    target: list[str]
+    weights_TS: Floats
+    """Each row sums to 1."""
+    title: str
+    """Which layer and heads these are."""
+
+    @property
+    def top(self) -> float:
+        """The weight that is drawn darkest: faint looks spread over a long text would leave a picture blank."""
+        largest = float(self.weights_TS.max(initial=0.0))
+        return next((scale for scale in SCALES if largest <= scale), SCALES[-1])
+
+
+def align(weights_TS: Floats, rows: Axis, columns: Axis, title: str) -> Alignment:
+    """A target word's look is the mean of its pieces'; a source word collects the sum over its pieces."""
+    row_groups, column_groups = rows.groups(), columns.groups()
+    gathered = np.stack([weights_TS[:, group].sum(axis=1) for group in column_groups], axis=1)
+    joined = np.stack([gathered[group].mean(axis=0) for group in row_groups])
+    source, target = [columns.name(group) for group in column_groups], [rows.name(group) for group in row_groups]
+    return Alignment(source, target, joined, title)
+
+
+def clearest(layers: Sequence[Floats]) -> int:
+    """The layer, counted from 0, whose rows look at the most different things.
+
+    Measured by the mutual information of row and column, the heads averaged: nothing where all rows look everywhere,
+    and nothing where all look at one and the same mark, as whole layers of BERT do (Clark et al. 2019, 3.2).
+    """
+    return int(np.argmax([_information(weights_NTS.mean(axis=0)) for weights_NTS in layers]))
+
+
+def _information(weights_TS: Floats) -> float:
+    overall_S = weights_TS.mean(axis=0)
+    return _entropy(overall_S) - float(np.mean([_entropy(row_S) for row_S in weights_TS]))
+
+
+def _entropy(chances_S: Floats) -> float:
+    some = chances_S[chances_S > 0].astype(np.float64)
+    return float(-(some * np.log(some)).sum())

@@ -1,0 +1,99 @@
+"""Boxes, lines and words on a sheet, written as PNG or SVG. Drawn with Pillow: importing a plotting library would take
+longer than answering does."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from io import BytesIO
+from typing import TYPE_CHECKING, Literal
+
+from saccade.look.lettering import lettering
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+INK, FAINT, LINE = "#000000", "#555555", "#dddddd"
+Anchor = Literal["start", "middle", "end"]
+_PILLOW_ANCHORS = {"start": "lm", "middle": "mm", "end": "rm"}
+FAMILIES = "DejaVu Sans, Noto Sans CJK JP, Noto Sans, sans-serif"
+
+
+@dataclass(frozen=True)
+class Box:
+    """A filled rectangle, or, without width or height, a line."""
+
+    left: int
+    top: int
+    width: int
+    height: int
+    colour: str
+
+
+@dataclass(frozen=True)
+class Word:
+    """A label; a slanted one rises to the right from its place."""
+
+    x: int
+    y: int
+    text: str
+    size: int
+    anchor: Anchor = "start"
+    slanted: bool = False
+    colour: str = INK
+
+
+Shape = Box | Word
+
+
+def to_png(shapes: Sequence[Shape], width: int, height: int) -> bytes:
+    from PIL import Image, ImageDraw
+
+    picture = Image.new("RGB", (width, height), "white")
+    pen = ImageDraw.Draw(picture)
+    for shape in shapes:
+        if isinstance(shape, Box):
+            right, bottom = shape.left + max(1, shape.width) - 1, shape.top + max(1, shape.height) - 1
+            pen.rectangle((shape.left, shape.top, right, bottom), fill=shape.colour)
+        elif shape.slanted:
+            _slant(picture, shape)
+        else:
+            font, text = lettering(shape.text, shape.size)
+            anchor = _PILLOW_ANCHORS[shape.anchor]
+            pen.text((shape.x, shape.y), text, fill=shape.colour, font=font, anchor=anchor)
+    content = BytesIO()
+    picture.save(content, "PNG")
+    return content.getvalue()
+
+
+def _slant(picture: "Image.Image", word: Word) -> None:
+    from PIL import Image, ImageDraw
+
+    # Twice as large and then reduced: slanted edges stay smooth.
+    font, text = lettering(word.text, 2 * word.size)
+    length, height = int(font.getlength(text)) + 4, 3 * word.size
+    label = Image.new("L", (length, height), 0)
+    ImageDraw.Draw(label).text((0, height // 2), text, fill=255, font=font, anchor="lm")
+    label = label.rotate(45, expand=True, resample=Image.Resampling.BICUBIC)
+    label = label.resize((max(1, label.width // 2), max(1, label.height // 2)), Image.Resampling.LANCZOS)
+    corner = int(height / 2 * 0.36)
+    place = (word.x - corner, word.y + word.size // 2 - label.height + corner // 3)
+    picture.paste(Image.new("RGB", label.size, word.colour), place, label)
+
+
+def to_svg(shapes: Sequence[Shape], width: int, height: int) -> bytes:
+    """Text stays text: it can be searched and copied, and the reader's fonts draw it."""
+    parts = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'font-family="{FAMILIES}">',
+        f'<rect width="{width}" height="{height}" fill="white"/>',
+    ]
+    for shape in shapes:
+        if isinstance(shape, Box):
+            place = f'x="{shape.left}" y="{shape.top}" width="{max(1, shape.width)}" height="{max(1, shape.height)}"'
+            parts.append(f'<rect {place} fill="{shape.colour}"/>')
+            continue
+        turned = f'transform="rotate(-45 {shape.x} {shape.y})"' if shape.slanted else 'dominant-baseline="central"'
+        place = f'x="{shape.x}" y="{shape.y}" font-size="{shape.size}" text-anchor="{shape.anchor}"'
+        parts.append(f'<text {place} fill="{shape.colour}" {turned}>{escape(shape.text)}</text>')
+    return "\n".join([*parts, "</svg>", ""]).encode()
