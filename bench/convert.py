@@ -147,7 +147,7 @@ def _block(layer: Any, block: Block) -> None:
     _norm(attention.layer_norm, block.around_self.norm)
     _linear(attention.linear[0], block.self_attention.project)
     _linear(attention.linear[1], block.self_attention.out)
-    if block.cross_attention is not None and block.around_cross is not None:
+    if block.memories:
         cross = block.cross_attention
         _norm(layer.attention.layer_norm, block.around_cross.norm)
         for place, linear in enumerate((cross.query, cross.project, cross.out)):

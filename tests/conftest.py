@@ -1,6 +1,6 @@
 """What several test files share: small models whose every weight matters, toy sequences, the same random numbers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import hypothesis
@@ -11,14 +11,15 @@ from torch import Tensor
 
 from saccade import native
 from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
+from saccade.arch.front_end import PatchesFrontEnd
 from saccade.arch.positions import AnyPositionsConfig, SinusoidalConfig
 from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged
 from saccade.models.answering import TorchSequence, arrays_of
-from saccade.models.contract import Memory
-from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
+from saccade.models.contract import AnyMemory
+from saccade.models.encdec import EncoderDecoder, Sources, build_encoder_decoder
 from saccade.pipelines.opening import SequenceModel
-from saccade.runtime.contract import ArrayMemory, How
+from saccade.runtime.contract import AnyArrayMemory, Array, ArraySources, How, Source
 from saccade.runtime.open import Choice, SequenceRuntime
 from saccade.sources.text import pad_sources
 from saccade.tokens.marks import Marks
@@ -72,6 +73,9 @@ def small_model(
 _RNN = {"kind": "recurrent", "width": 16, "embed": 12}
 _CONV = {"kind": "convolution", "width": 12, "layers": 2}
 _STACK = {"kind": "transformer", "width": 12, "heads": 2, "layers": 2, "feedforward": 24}
+_FRONT = {"kind": "patches", "height": 24, "width": 6, "channels": 2, "patch": 2}
+_PICTURES = {"kind": "transformer", "width": 8, "heads": 2, "layers": 1, "feedforward": 16, "front": _FRONT}
+_TWO = {"picture": _PICTURES, "question": _RNN}
 ANCESTORS: dict[str, dict[str, Any]] = {
     "lstm": {
         "encoder": _RNN | {"cell": "lstm", "layers": 2, "bidirectional": False, "reverse": True},
@@ -95,13 +99,36 @@ ANCESTORS: dict[str, dict[str, Any]] = {
     "transformer to gru": {"encoder": _STACK, "decoder": _RNN},
     "gru to transformer": {"encoder": _RNN, "decoder": _STACK},
     "convolution to lstm": {"encoder": _CONV, "decoder": _RNN | {"attention": "none", "context": "update"}},
+    "patches to transformer": {"encoder": _PICTURES, "decoder": _STACK},
+    "patches to gru": {"encoder": _PICTURES, "decoder": _RNN},
+    "patches, class token, post-norm": {
+        "encoder": _PICTURES | {"front": _FRONT | {"class_token": True}, "order": "post"},
+        "decoder": _STACK,
+    },
+    "gru over patches": {"encoder": _RNN | {"front": _FRONT}, "decoder": _RNN | {"attention": "general"}},
+    "two memories, transformer": {"encoders": {"picture": _PICTURES, "question": _STACK}, "decoder": _STACK},
+    "two memories, post-norm": {"encoders": _TWO, "decoder": _STACK | {"order": "post"}},
+    "two memories, gru": {"encoders": _TWO, "decoder": _RNN},
+    "two memories, general, fed": {
+        "encoders": _TWO,
+        "decoder": _RNN | {"attention": "general", "context": "feeding", "layers": 2, "cell": "lstm"},
+    },
+    "two memories, no attention": {"encoders": _TWO, "decoder": _RNN | {"attention": "none", "context": "update"}},
+    "one memory by its name": {"encoders": {"picture": _PICTURES}, "decoder": _STACK},
 }
-"""Every family but the Transformer, and mixtures: any encoder goes with any decoder."""
+"""Every family but the Transformer, and mixtures: any encoders go with any decoder."""
+SEVERAL = [name for name, table in ANCESTORS.items() if len(table.get("encoders", ())) > 1]
+"""Those that look at several memories."""
 
 
 def ancestor(name: str, *, vocabulary: int = 20, dropout: float = 0.0, seed: int = 0) -> EncoderDecoder:
     """An untrained model of another family, in eval mode."""
-    table = {part: {**options, "dropout": dropout} for part, options in ANCESTORS[name].items()}
+    table: dict[str, Any] = {}
+    for part, options in ANCESTORS[name].items():
+        if part == "encoders":
+            table[part] = {memory: {**encoder, "dropout": dropout} for memory, encoder in options.items()}
+        else:
+            table[part] = {**options, "dropout": dropout}
     return shaken(table, vocabulary, seed)
 
 
@@ -126,16 +153,44 @@ def random_tokens_BT(rows: int, length: int, *, vocabulary: int = 20, seed: int 
     return torch.tensor(random_sequences([length] * rows, vocabulary=vocabulary, seed=seed))
 
 
-def tensors(sources: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor | None]:
-    """Padded sources, and their mask."""
-    source, mask = pad_sources(sources, MARKS)
-    return torch.from_numpy(source), None if mask is None else torch.from_numpy(mask)
+def drawn(sources: Sequence[Sequence[int]], front: PatchesFrontEnd) -> tuple[Source, Array | None]:
+    """Each source as a picture one patch wide, with the mask of its patches: a token, or the end mark, is a patch."""
+    tokens_MS, mask_MS = pad_sources(sources, MARKS)
+    side = front.patch
+    inks = np.random.default_rng(0).standard_normal((100, side, side, front.channels)).astype(np.float32)
+    pictures = inks[tokens_MS].reshape(len(tokens_MS), -1, side, front.channels)
+    return pictures, mask_MS
 
 
-def read(model: EncoderDecoder, sources: Sequence[Sequence[int]]) -> Memory:
+def given(config: EncoderDecoderConfig, sources: Sequence[Sequence[int]]) -> tuple[Source | ArraySources, Array | None]:
+    """What a model's encoders read of sources of any lengths, padded together, and the mask of an only encoder. Each of
+    several encoders reads the same sequences, in its own way."""
+    inputs = {
+        name: drawn(sources, reader.front_end)
+        if isinstance(reader.front_end, PatchesFrontEnd)
+        else pad_sources(sources, MARKS)
+        for name, reader in config.readers.items()
+    }
+    return (inputs, None) if len(inputs) > 1 else next(iter(inputs.values()))
+
+
+def tensors(
+    sources: Sequence[Sequence[int]], model: EncoderDecoder | None = None
+) -> tuple[Tensor | Sources, Tensor | None]:
+    """Padded sources, and their mask, as PyTorch has them."""
+    source, mask = pad_sources(sources, MARKS) if model is None else given(model.config, sources)
+
+    def tensor(array: Any) -> Any:
+        return None if array is None else torch.from_numpy(array)
+
+    if isinstance(source, Mapping):
+        return {name: (tensor(one), tensor(its_mask)) for name, (one, its_mask) in source.items()}, None
+    return tensor(source), tensor(mask)
+
+
+def read(model: EncoderDecoder, sources: Sequence[Sequence[int]]) -> AnyMemory:
     """The memory of sources of any lengths, padded together, as PyTorch has it."""
-    memory: Memory = model.read(*tensors(sources))
-    return memory
+    return model.read(*tensors(sources, model))
 
 
 def by_pytorch(model: EncoderDecoder) -> TorchSequence:
@@ -157,9 +212,9 @@ def on_kernels(model: EncoderDecoder, how: How = "int16") -> SequenceRuntime:
     return runtime
 
 
-def read_arrays(model: SequenceModel, sources: Sequence[Sequence[int]]) -> ArrayMemory:
+def read_arrays(model: SequenceModel, sources: Sequence[Sequence[int]]) -> AnyArrayMemory:
     """The memory of sources of any lengths, padded together, as a runtime has it."""
-    return model.read(*pad_sources(sources, MARKS))
+    return model.read(*given(model.config, sources))
 
 
 def toy_pairs(

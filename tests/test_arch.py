@@ -49,7 +49,7 @@ def test_an_encoder_and_decoder_have_the_listed_tensors(name: str, tie: str) -> 
     if name == "concatenated" and tie != "none":
         pytest.skip("half as wide, token vectors cannot be tied")
     config = EncoderDecoderConfig.read(table | {"tie": "none"}, where=name)
-    if tie == "all" and config.encoder.embed != config.decoder.embed:
+    if tie == "all" and any(reader.embed != config.decoder.embed for reader in config.token_readers.values()):
         pytest.skip("token vectors of other widths cannot be one matrix")
     config = EncoderDecoderConfig.read(table | {"tie": tie}, where=name)
     model = build_encoder_decoder(config, VOCABULARY)

@@ -185,13 +185,13 @@ def test_the_keys_and_values_of_a_sentence_are_held_once_however_many_rows_look_
     sources = memory.states_MSD.shape[1]
     state = model.decoder.start(memory, rows=5)
     assert state.rows == 15
-    assert len(state.memories) == LAYERS
+    assert len(state.memories["source"].layers) == LAYERS
     for _ in range(3):
-        for keys, values in state.memories:
+        for keys, values in state.memories["source"].layers:
             assert keys.shape == values.shape == (3, HEADS, sources, HEAD_WIDTH)
         _, state = model.decoder.step(torch.full((15,), 4), state)
     kept = state.reorder(torch.arange(5, 15))
-    assert all(keys.shape[0] == values.shape[0] == 2 for keys, values in kept.memories)
+    assert all(keys.shape[0] == values.shape[0] == 2 for keys, values in kept.memories["source"].layers)
 
 
 def test_bytes_grow_with_use_only() -> None:

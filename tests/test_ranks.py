@@ -12,8 +12,8 @@ PACKAGE = Path(saccade.__file__).parent
 # `errors` stands below everything, `config` included.
 RANKS = {
     **dict.fromkeys(["errors"], -1),
-    **dict.fromkeys(["config", "native"], 0),
-    **dict.fromkeys(["arch", "tokens", "tensors", "sites"], 1),
+    **dict.fromkeys(["config", "native", "sites"], 0),
+    **dict.fromkeys(["arch", "tokens", "tensors"], 1),
     **dict.fromkeys(["axes"], 1.25),
     **dict.fromkeys(["sources"], 1.5),
     **dict.fromkeys(["folder", "presets", "nn"], 2),

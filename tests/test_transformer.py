@@ -82,13 +82,13 @@ def test_an_encoder_block_is_pytorchs(norm: str, activation: str) -> None:
 def test_a_decoder_block_is_pytorchs(norm: str, activation: str) -> None:
     config = stack_config(norm, activation)
     head = nn.Linear(WIDTH, VOCABULARY, bias=False)
-    ours = shaken(TransformerDecoder(config, build_embedding(config, VOCABULARY), head, WIDTH)).blocks[0]
+    ours = shaken(TransformerDecoder(config, build_embedding(config, VOCABULARY), head, {"source": WIDTH})).blocks[0]
     theirs = nn.TransformerDecoderLayer(**SIZES, activation=activation, norm_first=norm == "pre").eval()
     copy_block(ours, theirs)
     x_BTD, memory_BSD = torch.randn(3, 5, WIDTH), torch.randn(3, 7, WIDTH)
     real_BT, real_BS = keys_mask([5, 2, 4]), keys_mask([2, 7, 5])
     keys_values = ours.cross_attention.keys_values(memory_BSD)
-    written = ours(x_BTD, Causal() & Keys(real_BT), memory=keys_values, memory_mask=Keys(real_BS))
+    written = ours(x_BTD, Causal() & Keys(real_BT), memories={"source": (keys_values, Keys(real_BS))})
     expected = theirs(
         x_BTD,
         memory_BSD,
@@ -121,7 +121,7 @@ def test_the_encoder_is_pytorchs_stack(norm: str, activation: str) -> None:
 def test_the_decoder_is_pytorchs_stack(norm: str, activation: str) -> None:
     config = stack_config(norm, activation)
     head = nn.Linear(WIDTH, VOCABULARY, bias=False)
-    ours = shaken(TransformerDecoder(config, build_embedding(config, VOCABULARY), head, WIDTH))
+    ours = shaken(TransformerDecoder(config, build_embedding(config, VOCABULARY), head, {"source": WIDTH}))
     encoder = shaken(TransformerEncoder(config, build_embedding(config, VOCABULARY)))
     layer = nn.TransformerDecoderLayer(**SIZES, activation=activation, norm_first=norm == "pre")
     final = nn.LayerNorm(WIDTH) if norm == "pre" else None

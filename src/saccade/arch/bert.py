@@ -8,11 +8,11 @@ from saccade.arch.block import (
     Activation,
     BlockConfig,
     learned_positions_cover,
-    position_vectors,
     with_learned_positions,
 )
+from saccade.arch.front_end import TokensFrontEnd
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig
-from saccade.arch.weights import Weights, norm, table
+from saccade.arch.weights import Weights, norm
 from saccade.config import Table
 
 
@@ -47,12 +47,11 @@ class BertConfig(BlockConfig):
             raise ValueError("windows are for stacks that write; an encoder looks in both directions")
         return self
 
+    @property
+    def front_end(self) -> TokensFrontEnd:
+        return TokensFrontEnd(positions=self.positions, segments=self.segments)
+
     def weights(self, vocabulary: int) -> Weights:
         """`vocabulary` counts the mask."""
-        return (
-            table("embed.tokens", vocabulary, self.width)
-            | (table("embed.segments", self.segments, self.width) if self.segments else {})
-            | position_vectors("embed.positions", self.positions, self.width)
-            | norm("embed.norm", self.width, self.norm)
-            | self.stack("source")
-        )
+        vectors = self.front_end.weights(self.width, vocabulary, "source")
+        return vectors | norm("embed.norm", self.width, self.norm) | self.stack("source")

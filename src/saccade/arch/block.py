@@ -1,16 +1,19 @@
 """The Transformer block and stacks of it: the one record that every Transformer family is made of."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from saccade.arch.memories import named
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, SinusoidalConfig
-from saccade.arch.weights import Weights, joined, linear, norm, table, within
+from saccade.arch.weights import Weights, joined, linear, norm, within
 from saccade.config import Record, Table, replace_key
 
 Activation = Literal["relu", "gelu", "gelu-tanh", "silu"]
 """gelu-tanh is the approximation that GPT-2 was trained with."""
+NO_MEMORY: Mapping[str, int] = MappingProxyType({})
 
 
 class BlockConfig(Record):
@@ -86,8 +89,8 @@ class BlockConfig(Record):
         """How many positions a layer looks back over, its own counted; None: all."""
         return self.windows[layer % len(self.windows)] or None
 
-    def block(self, per: str, memory_width: int | None = None) -> Weights:
-        """The tensors of one block; with `memory_width`, of one that also looks at a memory."""
+    def block(self, per: str, memories: Mapping[str, int] = NO_MEMORY) -> Weights:
+        """The tensors of one block; it looks at memories of these names and widths, one after the other."""
         width, inner = self.width, self.feedforward
         parts = [
             linear("self_attention.project", sum(self.sizes), width, per, bias=self.bias),
@@ -97,19 +100,20 @@ class BlockConfig(Record):
             linear("feedforward.narrow", width, inner, per, bias=self.bias),
             norm("around_feedforward.norm", width, self.norm),
         ]
-        if memory_width is not None:
+        for memory, memory_width in memories.items():
+            look = named("cross_attention", memory)
             parts += [
-                linear("cross_attention.query", width, width, per),
+                linear(f"{look}.query", width, width, per),
                 # Keys and values of a memory are projected once for each of its positions.
-                linear("cross_attention.project", 2 * width, memory_width, "source"),
-                linear("cross_attention.out", width, width, per),
-                norm("around_cross.norm", width, self.norm),
+                linear(f"{look}.project", 2 * width, memory_width, memory),
+                linear(f"{look}.out", width, width, per),
+                norm(f"{named('around_cross', memory)}.norm", width, self.norm),
             ]
         return joined(parts)
 
-    def stack(self, per: str, memory_width: int | None = None) -> Weights:
+    def stack(self, per: str, memories: Mapping[str, int] = NO_MEMORY) -> Weights:
         """The tensors of all blocks, and of the norm that closes a pre-norm stack."""
-        block = self.block(per, memory_width)
+        block = self.block(per, memories)
         blocks = joined(within(f"blocks.{layer}", block) for layer in range(self.layers))
         return blocks | (norm("norm", self.width, self.norm) if self.order == "pre" else {})
 
@@ -123,11 +127,6 @@ class BlockConfig(Record):
         the attention weights, unless these are computed again."""
         each = 4 * self.width + sum(self.sizes) + self.feedforward * (3 if self.gated else 2) + self.heads * tokens
         return self.layers * tokens * each * number
-
-
-def position_vectors(name: str, positions: AnyPositionsConfig, width: int) -> Weights:
-    """The tensors of positions: only learned ones have any."""
-    return table(f"{name}.vectors", positions.length, width) if isinstance(positions, LearnedConfig) else {}
 
 
 def learned_positions_cover(positions: AnyPositionsConfig, context: int) -> None:

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from saccade.arch.front_end import TokensFrontEnd
 from saccade.arch.positions import PositionsConfig, SinusoidalConfig
 from saccade.arch.weights import Weights, joined, linear
 from saccade.config import Record
@@ -28,6 +29,10 @@ class ConvConfig(Record):
     def embed(self) -> int:
         """Width of the token vectors."""
         return self.width
+
+    @property
+    def front_end(self) -> TokensFrontEnd:
+        return TokensFrontEnd(positions=self.positions)
 
     @property
     def looks(self) -> int:

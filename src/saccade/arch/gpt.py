@@ -8,11 +8,11 @@ from saccade.arch.block import (
     Activation,
     BlockConfig,
     learned_positions_cover,
-    position_vectors,
     with_learned_positions,
 )
+from saccade.arch.front_end import TokensFrontEnd
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig
-from saccade.arch.weights import Weights, linear, table, tied, within
+from saccade.arch.weights import Weights, linear, tied, within
 from saccade.config import Table
 
 
@@ -47,8 +47,7 @@ class GptConfig(BlockConfig):
         head = tied("head", "embed.tokens", vocabulary, self.width, "target")
         return within(
             "decoder",
-            table("embed.tokens", vocabulary, self.width)
-            | position_vectors("embed.positions", self.positions, self.width)
+            TokensFrontEnd(positions=self.positions).weights(self.width, vocabulary, "target")
             | self.stack("target")
             | (head if self.tie else linear("head", vocabulary, self.width, "target", bias=False)),
         )

@@ -1,10 +1,11 @@
 """What stands on an encoder: guessed words, a class or a number for a text, a tag for each word."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from saccade.arch.bert import BertConfig
+from saccade.arch.encoder_decoder import StackConfig, reader_weights
 from saccade.arch.weights import Weights, linear, norm, tied, within
 from saccade.arch.xlnet import XlnetConfig
 from saccade.config import Record
@@ -18,6 +19,10 @@ TextEncoderConfig = Annotated[
     Annotated[BertConfig | XlnetConfig, Field(discriminator="kind")], BeforeValidator(_bert_unless_said)
 ]
 """What reads: kind = "bert" or "xlnet"."""
+HeadedConfig = Annotated[
+    Annotated[BertConfig | XlnetConfig | StackConfig, Field(discriminator="kind")], BeforeValidator(_bert_unless_said)
+]
+"""What reads a text, or, with kind = "transformer" and a front end, a picture."""
 
 
 class WordsHead(Record):
@@ -25,7 +30,7 @@ class WordsHead(Record):
 
     next_sentence: bool = False
 
-    def weights(self, encoder: BertConfig | XlnetConfig, vocabulary: int) -> Weights:
+    def weights(self, encoder: BertConfig | XlnetConfig | StackConfig, vocabulary: int) -> Weights:
         width, tokens = encoder.width, "encoder.embed.tokens"
         if isinstance(encoder, XlnetConfig):
             return linear("head", vocabulary, width, "chosen") | tied("head", tokens, vocabulary, width, "chosen")
@@ -39,12 +44,16 @@ class WordsHead(Record):
 
 
 class ClassHead(Record):
-    """A class of a text or of a pair of texts; with a single output, a number."""
+    """A class of a text, of a pair of texts or of a picture; with a single output, a number."""
 
     outputs: int = Field(ge=1)
+    pooling: Literal["dense", "first", "mean"] = "dense"
+    """What stands for the whole input. dense: a layer on the first position (BERT); first: that position as it is
+    (ViT's class token); mean: the mean of all positions."""
 
-    def weights(self, encoder: BertConfig | XlnetConfig, vocabulary: int) -> Weights:
-        return pooler(encoder.width) | linear("head", self.outputs, encoder.width, "row")
+    def weights(self, encoder: BertConfig | XlnetConfig | StackConfig, vocabulary: int) -> Weights:
+        dense = pooler(encoder.width) if self.pooling == "dense" else {}
+        return dense | linear("head", self.outputs, encoder.width, "row")
 
 
 class TagsHead(Record):
@@ -52,19 +61,39 @@ class TagsHead(Record):
 
     outputs: int = Field(ge=1)
 
-    def weights(self, encoder: BertConfig | XlnetConfig, vocabulary: int) -> Weights:
+    def weights(self, encoder: BertConfig | XlnetConfig | StackConfig, vocabulary: int) -> Weights:
         return linear("head", self.outputs, encoder.width, "chosen")
 
 
 class EncoderModel(Record):
     """An encoder with a head."""
 
-    encoder: TextEncoderConfig
+    encoder: HeadedConfig
     head: WordsHead | ClassHead | TagsHead
+
+    @model_validator(mode="after")
+    def _head_fits(self) -> "EncoderModel":
+        if isinstance(self.encoder, StackConfig):
+            if self.encoder.front is None:
+                raise ValueError("an encoder of kind 'transformer' with a head needs a front end, such as patches")
+            if not isinstance(self.head, ClassHead):
+                raise ValueError("an encoder of pictures has no words or tags, only classes")
+        return self
+
+    @property
+    def context(self) -> int:
+        """Positions that it reads at once, at most."""
+        if not isinstance(self.encoder, StackConfig):
+            return self.encoder.context
+        return self.encoder.front.length if self.encoder.front else 0
 
     def weights(self, vocabulary: int) -> Weights:
         """`vocabulary` counts the mask."""
-        return within("encoder", self.encoder.weights(vocabulary)) | self.head.weights(self.encoder, vocabulary)
+        if isinstance(self.encoder, StackConfig):
+            parts = reader_weights(self.encoder, vocabulary)
+        else:
+            parts = self.encoder.weights(vocabulary)
+        return within("encoder", parts) | self.head.weights(self.encoder, vocabulary)
 
 
 def pooler(width: int) -> Weights:

@@ -1,11 +1,15 @@
 """Recurrent encoder and decoder: from a fixed vector (Sutskever, Cho) to attention (Bahdanau, Luong)."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field, model_validator
 
+from saccade.arch.front_end import FrontEnd, PatchesFrontEnd, TokensFrontEnd
+from saccade.arch.memories import named
 from saccade.arch.weights import Weights, joined, linear, within
 from saccade.config import Record
+from saccade.sites import SOURCE
 
 CellName = Literal["gru", "lstm"]
 GATES: dict[CellName, int] = {"gru": 3, "lstm": 4}
@@ -25,7 +29,9 @@ class RecurrentEncoderConfig(Record):
     width: int = Field(256, ge=1, le=65536)
     """Width of the state; a bidirectional layer has two of half the width."""
     embed: int = Field(256, ge=1, le=65536)
-    """Width of the token vectors."""
+    """Width of the vectors that enter the first layer: those of tokens, or of what the front end makes."""
+    front: PatchesFrontEnd | None = None
+    """How the input becomes vectors: kind = "patches" for pictures; if not given, it is tokens."""
     bidirectional: bool = True
     """A second state reads from the end."""
     reverse: bool = False
@@ -51,11 +57,15 @@ class RecurrentEncoderConfig(Record):
         """All last states side by side."""
         return self.layers * CARRIES[self.cell] * self.width
 
-    def weights(self) -> Weights:
-        """Without the token vectors."""
+    @property
+    def front_end(self) -> FrontEnd:
+        return self.front or TokensFrontEnd()  # a state knows where it stands
+
+    def weights(self, per: str = SOURCE) -> Weights:
+        """Without the front end."""
         part = self.width // len(self.backwards)
         return joined(
-            within(f"layers.{layer}.{side}", cell(self.cell, self.width if layer else self.embed, part, "source"))
+            within(f"layers.{layer}.{side}", cell(self.cell, self.width if layer else self.embed, part, per))
             for layer in range(self.layers)
             for side in range(len(self.backwards))
         )
@@ -98,7 +108,7 @@ class RecurrentDecoderConfig(Record):
         return 1 if self.attends else 0
 
     def seen_width(self, memory_width: int) -> int:
-        """Width of the context."""
+        """Width of the context, for memories that are so wide together."""
         if self.context == "none":
             return 0
         return memory_width if self.attends else self.width
@@ -108,17 +118,12 @@ class RecurrentDecoderConfig(Record):
         seen = self.seen_width(memory_width)
         return {"none": 0, "update": seen, "output": 0, "feeding": self.embed}[self.context]
 
-    def weights(self, memory_width: int, summary_width: int) -> Weights:
-        """Without token vectors and output layer."""
-        width, score = self.width, "cross_attention.score"
-        scores: dict[str, Weights] = {
-            "additive": linear(f"{score}.query", width, width, "target")
-            | linear(f"{score}.key", width, memory_width, "source", bias=False)
-            | linear(f"{score}.energy", 1, width, "target", bias=False),
-            "general": linear(f"{score}.key", width, memory_width, "source", bias=False),
-        }
+    def weights(self, memories: Mapping[str, int], summary_width: int) -> Weights:
+        """Without token vectors and output layer; `memories` are the names and widths of what it looks at."""
+        width = self.width
+        memory_width = sum(memories.values())
         seen, beside = self.seen_width(memory_width), self.beside_width(memory_width)
-        parts = [scores.get(self.attention, {})]
+        parts = [self._score(*memory) for memory in memories.items()]
         for layer in range(self.layers):
             inputs = width if layer else self.embed
             parts.append(within(f"layers.{layer}", cell(self.cell, inputs, width, "target")))
@@ -130,6 +135,17 @@ class RecurrentDecoderConfig(Record):
             parts.append(linear("beside", GATES[self.cell] * width, beside, "target", bias=False))
         inputs = width + seen + (self.embed if self.context == "update" else 0)
         return joined([*parts, linear("readout", self.embed, inputs, "target")])
+
+    def _score(self, memory: str, memory_width: int) -> Weights:
+        """How its state is matched with one memory."""
+        width, score = self.width, f"{named('cross_attention', memory)}.score"
+        scores: dict[str, Weights] = {
+            "additive": linear(f"{score}.query", width, width, "target")
+            | linear(f"{score}.key", width, memory_width, memory, bias=False)
+            | linear(f"{score}.energy", 1, width, "target", bias=False),
+            "general": linear(f"{score}.key", width, memory_width, memory, bias=False),
+        }
+        return scores.get(self.attention, {})
 
 
 def cell(name: CellName, inputs: int, width: int, per: str) -> Weights:

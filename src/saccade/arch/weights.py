@@ -13,8 +13,8 @@ class Weight:
 
     shape: Shape
     per: str | None = None
-    """Where it is multiplied: once for every "source" token, "target" token, "chosen" position or "row". None: only
-    looked up or added."""
+    """Where it is multiplied: once for every "source" token, "target" token, "chosen" position or "row", or for every
+    position of the memory of this name. None: only looked up or added."""
     same_as: str | None = None
     """The name under which the same tensor is stored: tied matrices are stored once."""
 

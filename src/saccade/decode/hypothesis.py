@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.runtime.contract import ArrayMemory, DecoderLike, Floats, S
+from saccade.runtime.contract import AnyArrayMemory, DecoderLike, Floats, S
 
 NEVER = float("-inf")
 
@@ -29,19 +29,23 @@ def length_penalty(length: int, alpha: float) -> float:
     return float(((5 + length) / 6) ** alpha)
 
 
-def write_all(decoder: DecoderLike[S], memory: ArrayMemory | None, texts: Sequence[Sequence[int]]) -> tuple[Floats, S]:
+def write_all(
+    decoder: DecoderLike[S], memory: AnyArrayMemory | None, texts: Sequence[Sequence[int]]
+) -> tuple[Floats, S]:
     """Write texts of any lengths, one per memory; the logits [B, V] of what follows each, and the state."""
     return _write(decoder, memory, texts, every=False)
 
 
-def write_each(decoder: DecoderLike[S], memory: ArrayMemory | None, texts: Sequence[Sequence[int]]) -> tuple[Floats, S]:
+def write_each(
+    decoder: DecoderLike[S], memory: AnyArrayMemory | None, texts: Sequence[Sequence[int]]
+) -> tuple[Floats, S]:
     """Write texts of any lengths, one per memory; the logits [B, T, V] of what follows each token, meaningless past a
     text's end, and the state."""
     return _write(decoder, memory, texts, every=True)
 
 
 def _write(
-    decoder: DecoderLike[S], memory: ArrayMemory | None, texts: Sequence[Sequence[int]], *, every: bool
+    decoder: DecoderLike[S], memory: AnyArrayMemory | None, texts: Sequence[Sequence[int]], *, every: bool
 ) -> tuple[Floats, S]:
     lengths_B = np.array([len(text) for text in texts])
     tokens_BT = np.zeros((len(texts), lengths_B.max()), dtype=np.int64)  # past a text's end any id will do

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 from saccade.decode.group import Group, joined, number_rows
 from saccade.decode.row import Strategy
-from saccade.runtime.contract import ArrayMemory
+from saccade.runtime.contract import AnyArrayMemory
 
 
 @dataclass
 class Reading:
     """Texts that the decoder is to read in one call."""
 
-    memory: ArrayMemory | None
+    memory: AnyArrayMemory | None
     prompts: Sequence[Sequence[int]]
     groups: list[Group]
     """Their rows are places among the prompts."""

@@ -9,7 +9,7 @@ from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.row import Beam, Greedy, RowRequest, Sample, Strategy
 from saccade.decode.sample import Drawing
 from saccade.decode.session import Session
-from saccade.runtime.contract import ArrayMemory, DecoderLike, S
+from saccade.runtime.contract import AnyArrayMemory, DecoderLike, S
 from saccade.tokens.marks import Marks
 
 
@@ -43,7 +43,7 @@ class SearchConfig(Record):
 def search(
     decoder: DecoderLike[S],
     requests: Sequence[RowRequest],
-    memory: ArrayMemory | None = None,
+    memory: AnyArrayMemory | None = None,
     *,
     marks: Marks,
     context: int | None = None,

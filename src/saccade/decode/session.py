@@ -13,7 +13,7 @@ from saccade.decode.group import Group, group_of, joined, number_rows, shared_pa
 from saccade.decode.hypothesis import forbid, write_all
 from saccade.decode.reading import Reading, as_few
 from saccade.decode.row import RowRequest, Strategy, Text
-from saccade.runtime.contract import ArrayMemory, DecoderLike, Floats, S
+from saccade.runtime.contract import AnyArrayMemory, DecoderLike, Floats, S
 from saccade.tokens.marks import Marks
 
 
@@ -40,11 +40,11 @@ class Session(Generic[S]):
         """Whether there is a text to write."""
         return bool(self.groups or self.waiting)
 
-    def add(self, request: RowRequest, memory: ArrayMemory | None = None) -> Text:
+    def add(self, request: RowRequest, memory: AnyArrayMemory | None = None) -> Text:
         """A row that writes its first token in the next step; `memory` holds what it looks at, and nothing else."""
         return self.add_all([request], memory)[0]
 
-    def add_all(self, requests: Sequence[RowRequest], memory: ArrayMemory | None = None) -> list[Text]:
+    def add_all(self, requests: Sequence[RowRequest], memory: AnyArrayMemory | None = None) -> list[Text]:
         """Several rows, each with its place in the memory. Their prompts are read in one call, which is much faster
         than one by one; so are those of all rows without memory that join in the same step."""
         if memory is not None and self.context is not None:

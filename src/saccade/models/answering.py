@@ -4,6 +4,7 @@ For the families that neither plain NumPy nor the kernels run (convolutions, XLN
 weights are handed to the same runtime that later answers.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,11 +15,23 @@ from torch import Tensor, nn
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.arch.heads import EncoderModel
 from saccade.models import contract
+from saccade.models.contract import AnyMemory, Memory, NamedMemories
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
 from saccade.models.heads import ClassifierModel, TaggerModel
 from saccade.nn.watch import TensorsHeard, watch
-from saccade.runtime.contract import ArrayMemory, Booleans, Floats, How, Ids, last_of
+from saccade.runtime.contract import (
+    AnyArrayMemory,
+    ArrayMemories,
+    ArrayMemory,
+    ArraySources,
+    Booleans,
+    Floats,
+    How,
+    Ids,
+    Source,
+    last_of,
+)
 from saccade.runtime.open import Choice, EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart, unknown_to_plain
 from saccade.runtime.watch import ArraysHeard
 from saccade.sites import Look
@@ -53,8 +66,11 @@ def arrays_of(model: nn.Module) -> dict[str, np.ndarray]:
 
 def by_pytorch(config: EncoderDecoderConfig | EncoderModel) -> Choice:
     """Why a model runs in PyTorch."""
-    parts = (config.encoder, config.decoder) if isinstance(config, EncoderDecoderConfig) else (config.encoder,)
-    return Choice("exact", "PyTorch", f"the other runtimes do not know {', '.join(unknown_to_plain(parts))}")
+    if isinstance(config, EncoderDecoderConfig):
+        unknown = unknown_to_plain((*config.readers.values(), config.decoder))
+    else:
+        unknown = unknown_to_plain((config.encoder,))
+    return Choice("exact", "PyTorch", f"the other runtimes do not know {', '.join(unknown)}")
 
 
 @dataclass(frozen=True)
@@ -87,9 +103,9 @@ class TorchDecoder:
     def __init__(self, decoder: contract.Decoder) -> None:
         self.decoder, self.device = decoder, next(decoder.parameters()).device
 
-    def start(self, memory: ArrayMemory | None, rows: int = 1) -> TorchState:
+    def start(self, memory: AnyArrayMemory | None, rows: int = 1) -> TorchState:
         with torch.inference_mode():
-            return TorchState(self.decoder.start(None if memory is None else self._memory(memory), rows))
+            return TorchState(self.decoder.start(None if memory is None else self._memories(memory), rows))
 
     def extend(
         self, tokens_BT: Ids, lengths_B: Ids, state: TorchState, *, every: bool = False
@@ -107,45 +123,47 @@ class TorchDecoder:
     def _own(self, numbers: Ids) -> Tensor:
         return torch.as_tensor(numbers, device=self.device)
 
-    def _memory(self, memory: ArrayMemory) -> contract.Memory:
+    def _memories(self, memory: AnyArrayMemory) -> AnyMemory:
+        if isinstance(memory, ArrayMemory):
+            return self._memory(memory)
+        return NamedMemories({name: self._memory(one) for name, one in memory.by_name.items()})
+
+    def _memory(self, memory: ArrayMemory) -> Memory:
         parts = (memory.states_MSD, memory.mask_MS, memory.final_MF)
         states, mask, final = (None if part is None else torch.as_tensor(part, device=self.device) for part in parts)
         assert states is not None
-        return contract.Memory(states, mask, final)
+        return Memory(states, mask, final, memory.grid)
 
 
 class TorchSequence:
-    """An encoder and a decoder in PyTorch."""
+    """Encoders and a decoder in PyTorch."""
 
     def __init__(self, model: EncoderDecoder, choice: Choice) -> None:
         self.model, self.choice, self.config = model, choice, model.config
         self.decoder = TorchDecoder(model.decoder)
 
-    def read(self, source_MS: Ids, mask_MS: Booleans | None = None) -> ArrayMemory:
+    def read(self, source: Source | ArraySources, mask_MS: Booleans | None = None) -> AnyArrayMemory:
         with torch.inference_mode():
-            memory = self.model.read(*_tensors(self.model, source_MS, mask_MS))
-        mask, final = memory.mask_MS, memory.final
-        return ArrayMemory(
-            memory.states_MSD.numpy(force=True),
-            None if mask is None else mask.numpy(force=True),
-            None if final is None else final.numpy(force=True),
-        )
+            memory = self.model.read(*_tensors(self.model, source, mask_MS))
+        if isinstance(memory, Memory):
+            return _array_memory(memory)
+        return ArrayMemories({name: _array_memory(one) for name, one in memory.by_name.items()})
 
-    def look(self, source_MS: Ids, target_BT: Ids) -> ArraysHeard:
+    def look(self, source: Source | ArraySources, target_BT: Ids) -> ArraysHeard:
         with torch.inference_mode(), watch(self.model) as looks:
-            self.model(*_tensors(self.model, source_MS, None, target_BT))
+            self.model(*_tensors(self.model, source, None, target_BT))
         return as_arrays(looks)
 
 
 class TorchEncoder:
-    """A text encoder with a head in PyTorch."""
+    """An encoder with a head in PyTorch."""
 
     def __init__(self, model: nn.Module, config: EncoderModel, choice: Choice) -> None:
-        self.model, self.choice, self.config, self.context = model, choice, config, config.encoder.context
+        self.model, self.choice, self.config, self.context = model, choice, config, config.context
 
     def outputs(
         self,
-        tokens_BT: Ids,
+        tokens_BT: Source,
         mask_BT: Booleans | None = None,
         segments_BT: Ids | None = None,
         chosen_BT: Booleans | None = None,
@@ -162,11 +180,11 @@ class TorchEncoder:
         outputs: Floats = found.numpy(force=True)
         return outputs
 
-    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> ArraysHeard:
+    def look(self, tokens_BT: Source, segments_BT: Ids | None = None) -> ArraysHeard:
         model: Any = self.model
         tokens, segments = _tensors(self.model, tokens_BT, segments_BT)
         with torch.inference_mode(), watch(self.model) as looks:
-            model.encoder(tokens, None, segments)
+            model.encoder(tokens, None, *(() if segments is None else (segments,)))
         return as_arrays(looks)
 
 
@@ -175,6 +193,19 @@ def as_arrays(heard: TensorsHeard) -> ArraysHeard:
     return ArraysHeard(heard.edit, [Look(one.name, one.site, one.weights_BNTS.numpy(force=True)) for one in heard])
 
 
+def _array_memory(memory: Memory) -> ArrayMemory:
+    parts = (memory.mask_MS, memory.final)
+    mask, final = (None if part is None else part.numpy(force=True) for part in parts)
+    return ArrayMemory(memory.states_MSD.numpy(force=True), mask, final, memory.grid)
+
+
 def _tensors(model: nn.Module, *arrays: Any) -> list[Any]:
+    """Arrays, or several by name with their masks, where the model is."""
     device = next(model.parameters()).device
-    return [None if array is None else torch.as_tensor(array, device=device) for array in arrays]
+
+    def tensor(array: Any) -> Any:
+        if isinstance(array, Mapping):
+            return {name: tuple(map(tensor, pair)) for name, pair in array.items()}
+        return None if array is None else torch.as_tensor(array, device=device)
+
+    return [tensor(array) for array in arrays]

@@ -1,8 +1,10 @@
 """The blocks of a stack, built from its record: the same for every Transformer family."""
 
+from collections.abc import Mapping
+
 from torch import nn
 
-from saccade.arch.block import BlockConfig
+from saccade.arch.block import NO_MEMORY, BlockConfig
 from saccade.nn.block import Block, Blocks
 from saccade.nn.feedforward import FeedForward, GatedFeedForward
 from saccade.nn.multihead import CrossAttention, SelfAttention
@@ -11,10 +13,9 @@ from saccade.nn.rotary import build_rotary
 from saccade.sites import Site
 
 
-def build_blocks(config: BlockConfig, site: Site, memory_width: int | None = None) -> Blocks:
-    """`site` is what their self-attention says of itself. With `memory_width`, blocks that also look at a memory of
-    vectors that wide."""
-    return Blocks(_block(config, site, config.window(layer), memory_width) for layer in range(config.layers))
+def build_blocks(config: BlockConfig, site: Site, memories: Mapping[str, int] = NO_MEMORY) -> Blocks:
+    """`site` is what their self-attention says of itself; they also look at `memories` of these names and widths."""
+    return Blocks(_block(config, site, config.window(layer), memories) for layer in range(config.layers))
 
 
 def build_norm(config: BlockConfig) -> nn.Module:
@@ -31,7 +32,7 @@ def _norm(config: BlockConfig) -> Norm:
     return norms(config.norm, config.epsilon)
 
 
-def _block(config: BlockConfig, site: Site, window: int | None, memory_width: int | None) -> Block:
+def _block(config: BlockConfig, site: Site, window: int | None, memories: Mapping[str, int]) -> Block:
     rotary = build_rotary(config.positions, config.head_width)
     attention = SelfAttention(
         config.width,
@@ -47,5 +48,8 @@ def _block(config: BlockConfig, site: Site, window: int | None, memory_width: in
         attention,
         feedforward(config.width, config.feedforward, config.activation, bias=config.bias),
         lambda: RESIDUALS[config.order](config.width, config.dropout, _norm(config)),
-        CrossAttention(config.width, config.heads, memory_width, rotary=rotary) if memory_width else None,
+        {
+            name: CrossAttention(config.width, config.heads, memory_width, rotary=rotary, memory=name)
+            for name, memory_width in memories.items()
+        },
     )

@@ -1,6 +1,6 @@
 """What every encoder and decoder promises, so that any encoder goes with any decoder and search is written once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from saccade.arch.memories import check_memories
 from saccade.nn.pooling import average_pool
 
 
@@ -21,7 +22,7 @@ class Memory:
     final: Tensor | None = None
     """What a recurrent decoder starts from."""
     grid: tuple[int, int] | None = None
-    """Height and width, where the positions are those of a picture."""
+    """Height and width, where the last positions are those of a picture, row by row."""
 
     @property
     def summary_MF(self) -> Tensor:
@@ -34,9 +35,39 @@ class Memory:
         return Memory(self.states_MSD[chosen], mask_MS, final, self.grid)
 
 
-def rows_per_memory(tokens_BT: Tensor, memory: Memory | None) -> int:
+@dataclass(frozen=True)
+class NamedMemories:
+    """What several encoders left of the same inputs, each under its own name."""
+
+    by_name: Mapping[str, Memory]
+
+    def rows(self, chosen: Tensor) -> "NamedMemories":
+        """Some of the inputs, each as often as it is chosen."""
+        return NamedMemories({name: memory.rows(chosen) for name, memory in self.by_name.items()})
+
+
+AnyMemory = Memory | NamedMemories
+
+
+def memories_by_name(memory: AnyMemory | None, names: Sequence[str]) -> dict[str, Memory]:
+    """The memories that a decoder looks at, in the order of its `names`; none where there is no memory."""
+    if memory is None:
+        return {}
+    if isinstance(memory, Memory):
+        memory = NamedMemories(dict.fromkeys(names[:1], memory))
+    check_memories(memory.by_name, names)
+    return {name: memory.by_name[name] for name in names}
+
+
+def inputs_of(memory: AnyMemory) -> int:
+    """How many inputs were read."""
+    one = memory if isinstance(memory, Memory) else next(iter(memory.by_name.values()))
+    return len(one.states_MSD)
+
+
+def rows_per_memory(tokens_BT: Tensor, memory: AnyMemory | None) -> int:
     """How many texts look at each memory."""
-    return 1 if memory is None else len(tokens_BT) // len(memory.states_MSD)
+    return 1 if memory is None else len(tokens_BT) // inputs_of(memory)
 
 
 def memories_kept(rows: Tensor, before: int, memories: int) -> Tensor | None:
@@ -107,12 +138,12 @@ class Encoder(nn.Module):
     width: int
     """Width of its states."""
 
-    @property
-    def summary_width(self) -> int:
-        """Width of its memories' summary."""
-        return self.width
-
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
+        """`source_MS` is what its front end takes: tokens, or pictures [M, height, width, channels]."""
+        raise NotImplementedError
+
+    def flops(self, source: int) -> float:
+        """Floating-point operations of one forward pass over `source` positions, in weight matrices."""
         raise NotImplementedError
 
 
@@ -126,10 +157,6 @@ class TextEncoder(Encoder):
         """`segments_MS` says which of two texts each token is of; None where there is one."""
         raise NotImplementedError
 
-    def flops(self, source: int) -> float:
-        """Floating-point operations of one forward pass over `source` tokens, in weight matrices."""
-        raise NotImplementedError
-
 
 class Decoder(nn.Module):
     """Writes Y.
@@ -141,11 +168,11 @@ class Decoder(nn.Module):
     head: nn.Linear
     """The output layer: logits = head(features). A loss may go through it a few rows at a time."""
 
-    def forward(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
+    def forward(self, tokens_BT: Tensor, memory: AnyMemory | None = None) -> Tensor:
         """Logits [B, T, V] of the token that follows each position."""
         return self.logits(self.features(tokens_BT, memory))
 
-    def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
+    def features(self, tokens_BT: Tensor, memory: AnyMemory | None = None) -> Tensor:
         """[B, T, D]: what `logits` reads; apart from it, so that a loss can leave out padding first."""
         raise NotImplementedError
 
@@ -154,7 +181,7 @@ class Decoder(nn.Module):
         result: Tensor = self.head(features)
         return result
 
-    def start(self, memory: Memory | None, rows: int = 1) -> State:
+    def start(self, memory: AnyMemory | None, rows: int = 1) -> State:
         """A state that has written nothing, with `rows` rows per memory."""
         raise NotImplementedError
 

@@ -1,7 +1,7 @@
 """Convolutional encoder and decoder with attention in every layer (Gehring et al. 2017)."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -11,11 +11,13 @@ from torch import Tensor, nn
 from saccade.arch.convolution import ConvConfig
 from saccade.errors import UserError
 from saccade.models.contract import (
+    AnyMemory,
     Decoder,
     Encoder,
     Memory,
     State,
     join_memories,
+    memories_by_name,
     memories_kept,
     rows_per_memory,
 )
@@ -24,7 +26,7 @@ from saccade.nn.conv import GatedConvolution
 from saccade.nn.embed import Embedding
 from saccade.nn.masks import Keys
 from saccade.nn.scores import ScaledDot
-from saccade.sites import Site
+from saccade.sites import SOURCE, Site
 
 HALF = math.sqrt(0.5)
 """Two unit variances added and scaled by this are one again."""
@@ -64,9 +66,9 @@ class ConvEncoder(Encoder):
 class ConvLook(nn.Module):
     """A layer's looks at the memory, the last word's vector in the query (their 3.3)."""
 
-    def __init__(self, width: int, memory_width: int) -> None:
+    def __init__(self, width: int, memory_width: int, memory: str = SOURCE) -> None:
         super().__init__()
-        self.site = Site.cross()
+        self.site = Site.cross(memory)
         self.query = nn.Linear(width, memory_width)
         self.out = nn.Linear(memory_width, width)
         # Theirs is not scaled; unscaled, most layers' weights were all 0 or 1 soon and learnt nothing more.
@@ -130,27 +132,31 @@ class ConvState(State):
 class ConvDecoder(Decoder):
     """Each layer sees a few of the words before, then looks at the memory."""
 
-    def __init__(self, config: ConvConfig, embed: Embedding, head: nn.Linear, memory_width: int) -> None:
+    def __init__(self, config: ConvConfig, embed: Embedding, head: nn.Linear, memories: Mapping[str, int]) -> None:
         super().__init__()
+        ((self.memory, memory_width),) = memories.items()
         self.embed, self.head = embed, head
         self.layers = Convolutions(
             GatedConvolution(config.width, config.kernel, config.dropout) for _ in range(config.layers)
         )
-        self.cross_attentions = nn.ModuleList(ConvLook(config.width, memory_width) for _ in range(config.layers))
+        self.cross_attentions = nn.ModuleList(
+            ConvLook(config.width, memory_width, self.memory) for _ in range(config.layers)
+        )
         self.width, self.before = config.width, config.kernel - 1
 
-    def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
+    def features(self, tokens_BT: Tensor, memory: AnyMemory | None = None) -> Tensor:
         features_BTD, _ = self._write(tokens_BT, self.start(memory, rows_per_memory(tokens_BT, memory)))
         return features_BTD
 
-    def start(self, memory: Memory | None, rows: int = 1) -> ConvState:
+    def start(self, memory: AnyMemory | None, rows: int = 1) -> ConvState:
         if memory is None:
             raise ValueError("a convolutional decoder looks at what an encoder read")
-        states_MSD = memory.states_MSD
+        one = memories_by_name(memory, [self.memory])[self.memory]
+        states_MSD = one.states_MSD
         count = len(states_MSD) * rows
         windows = [states_MSD.new_zeros(count, self.before, self.width) for _ in self.layers]
         lengths_B = torch.zeros(count, dtype=torch.long, device=states_MSD.device)
-        return ConvState(windows, lengths_B, states_MSD, memory.mask_MS)
+        return ConvState(windows, lengths_B, states_MSD, one.mask_MS)
 
     def extend(self, tokens_BT: Tensor, lengths_B: Tensor, state: State) -> tuple[Tensor, ConvState]:
         assert isinstance(state, ConvState)

@@ -1,52 +1,85 @@
 """Encoder and decoder as one model: read X, attend, write Y."""
 
+from collections.abc import Mapping
+from typing import cast
+
 from torch import Tensor, nn
 
 from saccade.arch.convolution import ConvConfig
 from saccade.arch.encoder_decoder import DecoderConfig, EncoderConfig, EncoderDecoderConfig
+from saccade.arch.front_end import PatchesFrontEnd
+from saccade.arch.memories import check_memories, named
 from saccade.arch.positions import NoPositionsConfig, PositionsConfig, added
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
-from saccade.models.contract import Decoder, Encoder, Memory
+from saccade.models.contract import AnyMemory, Decoder, Encoder, NamedMemories
 from saccade.models.conv import ConvDecoder, ConvEncoder
 from saccade.models.rnn import RecurrentDecoder, RecurrentEncoder
 from saccade.models.transformer import TransformerDecoder, TransformerEncoder
 from saccade.nn.embed import Embedding
+from saccade.nn.front_end import Patches
+from saccade.sites import SOURCE
+
+Sources = Mapping[str, tuple[Tensor, Tensor | None]]
+"""What several encoders read, by the names of their memories: the input, and which of it is real."""
 
 
 class EncoderDecoder(nn.Module):
-    """P(Y | X): the decoder writes while it looks at what the encoder read."""
+    """P(Y | X): the decoder writes while it looks at what the encoders read.
 
-    def __init__(self, encoder: Encoder, decoder: Decoder, config: EncoderDecoderConfig) -> None:
+    An only encoder is called `encoder`, the one whose memory is called picture `encoder_picture`.
+    """
+
+    def __init__(self, encoders: Mapping[str, Encoder], decoder: Decoder, config: EncoderDecoderConfig) -> None:
         super().__init__()
-        self.encoder = encoder
+        for name, encoder in encoders.items():
+            self.add_module(named("encoder", name), encoder)
         self.decoder = decoder
         self.config = config
 
-    def forward(self, source_MS: Tensor, source_mask_MS: Tensor | None, target_BT: Tensor) -> Tensor:
+    @property
+    def encoders(self) -> dict[str, Encoder]:
+        """By the names of their memories."""
+        return {name: cast(Encoder, getattr(self, named("encoder", name))) for name in self.config.readers}
+
+    def forward(self, source: Tensor | Sources, source_mask_MS: Tensor | None, target_BT: Tensor) -> Tensor:
         """Teacher-forced logits [B, T, V]."""
-        logits: Tensor = self.decoder(target_BT, self.read(source_MS, source_mask_MS))
+        logits: Tensor = self.decoder(target_BT, self.read(source, source_mask_MS))
         return logits
 
-    def read(self, source_MS: Tensor, source_mask_MS: Tensor | None) -> Memory:
-        memory: Memory = self.encoder(source_MS, source_mask_MS)
-        return memory
+    def read(self, source: Tensor | Sources, source_mask_MS: Tensor | None = None) -> AnyMemory:
+        """What an only encoder is given, with its mask, or what each of several is given, by name, with theirs."""
+        encoders = self.encoders
+        if isinstance(source, Tensor):
+            source = dict.fromkeys(list(encoders)[:1], (source, source_mask_MS))
+        check_memories(source, encoders)
+        memories = {name: encoder(*source[name]) for name, encoder in encoders.items()}
+        return NamedMemories(memories) if len(memories) > 1 else next(iter(memories.values()))
 
-    def flops(self, source: int, target: int) -> float:
-        """Floating-point operations of one forward pass over so many tokens, in weight matrices."""
+    def flops(self, source: int | Mapping[str, int], target: int) -> float:
+        """Floating-point operations of one forward pass over so many positions, in weight matrices."""
         return self.config.flops(self.decoder.head.out_features, source, target)
 
 
 def build_encoder_decoder(config: EncoderDecoderConfig, vocabulary: int) -> EncoderDecoder:
-    source_embed = build_embedding(config.encoder, vocabulary)
+    fronts = {name: build_front_end(reader, vocabulary) for name, reader in config.readers.items()}
     target_embed = build_embedding(config.decoder, vocabulary)
     head = nn.Linear(config.decoder.embed, vocabulary, bias=False)
     nn.init.normal_(head.weight, std=config.decoder.embed**-0.5)
     if config.tie != "none":
         head.weight = target_embed.tokens.weight
-    if config.tie == "all":
-        source_embed.tokens = target_embed.tokens
-    encoder = build_encoder(config.encoder, source_embed)
-    return EncoderDecoder(encoder, build_decoder(config.decoder, target_embed, head, encoder), config)
+    for front in fronts.values() if config.tie == "all" else ():
+        if isinstance(front, Embedding):
+            front.tokens = target_embed.tokens
+    encoders = {name: build_encoder(reader, fronts[name], name) for name, reader in config.readers.items()}
+    return EncoderDecoder(encoders, build_decoder(config, target_embed, head), config)
+
+
+def build_front_end(config: EncoderConfig, vocabulary: int) -> Embedding | Patches:
+    """How an encoder's input becomes vectors."""
+    front = config.front_end
+    if isinstance(front, PatchesFrontEnd):
+        return Patches(front, config.embed, config.dropout)
+    return build_embedding(config, vocabulary)
 
 
 def build_embedding(config: EncoderConfig | DecoderConfig, vocabulary: int) -> Embedding:
@@ -63,21 +96,24 @@ def build_embedding(config: EncoderConfig | DecoderConfig, vocabulary: int) -> E
     )
 
 
-def build_encoder(config: EncoderConfig, embed: Embedding) -> Encoder:
+def build_encoder(config: EncoderConfig, front: Embedding | Patches, memory: str = SOURCE) -> Encoder:
+    """`memory` is the name of what it reads."""
     match config:
         case RecurrentEncoderConfig():
-            return RecurrentEncoder(config, embed)
+            return RecurrentEncoder(config, front)
         case ConvConfig():
-            return ConvEncoder(config, embed)
+            assert isinstance(front, Embedding)
+            return ConvEncoder(config, front)
         case _:
-            return TransformerEncoder(config, embed)
+            return TransformerEncoder(config, front, memory)
 
 
-def build_decoder(config: DecoderConfig, embed: Embedding, head: nn.Linear, encoder: Encoder) -> Decoder:
-    match config:
+def build_decoder(config: EncoderDecoderConfig, embed: Embedding, head: nn.Linear) -> Decoder:
+    decoder, memories = config.decoder, config.memory_widths
+    match decoder:
         case RecurrentDecoderConfig():
-            return RecurrentDecoder(config, embed, head, encoder.width, encoder.summary_width)
+            return RecurrentDecoder(decoder, embed, head, memories, config.summary_width)
         case ConvConfig():
-            return ConvDecoder(config, embed, head, encoder.width)
+            return ConvDecoder(decoder, embed, head, memories)
         case _:
-            return TransformerDecoder(config, embed, head, encoder.width)
+            return TransformerDecoder(decoder, embed, head, memories)

@@ -1,8 +1,9 @@
-"""What stands on an encoder once it is trained: a class or a number for a text, a tag for each of its words."""
+"""What stands on an encoder once it is trained: a class or a number for a text or a picture, a tag for each word."""
 
 from torch import Tensor, nn
 
-from saccade.models.contract import Memory, TextEncoder
+from saccade.arch.heads import ClassHead
+from saccade.models.contract import Encoder, Memory, TextEncoder
 from saccade.nn.dropout import Dropout, TokenDropout
 
 
@@ -19,28 +20,37 @@ class Pooler(nn.Module):
 
 
 class ClassifierModel(nn.Module):
-    """One of some classes, or, with a single output, a number, for a text or a pair of texts."""
+    """One of some classes, or, with a single output, a number, for a text, a pair of texts or a picture."""
 
-    def __init__(self, encoder: TextEncoder, outputs: int, dropout: float, hide: TokenDropout | None = None) -> None:
+    def __init__(self, encoder: Encoder, head: ClassHead, dropout: float, hide: TokenDropout | None = None) -> None:
         super().__init__()
         self.hide = hide or nn.Identity()
         self.encoder = encoder
-        self.pooler = Pooler(encoder.width)
+        self.pooling = head.pooling
+        self.pooler = Pooler(encoder.width) if head.pooling == "dense" else None
         self.dropout = Dropout(dropout)
-        self.head = _small(nn.Linear(encoder.width, outputs))
-        nn.init.normal_(self.pooler.dense.weight, std=0.02)
-        nn.init.zeros_(self.pooler.dense.bias)
+        self.head = _small(nn.Linear(encoder.width, head.outputs))
+        if self.pooler is not None:
+            nn.init.normal_(self.pooler.dense.weight, std=0.02)
+            nn.init.zeros_(self.pooler.dense.bias)
 
     def forward(self, tokens_BT: Tensor, mask_BT: Tensor | None = None, segments_BT: Tensor | None = None) -> Tensor:
-        """[B, classes]"""
+        """[B, classes]; `tokens_BT` is what the encoder's front end takes."""
         logits: Tensor = self.head(self.features(tokens_BT, mask_BT, segments_BT))
         return logits
 
     def features(self, tokens_BT: Tensor, mask_BT: Tensor | None = None, segments_BT: Tensor | None = None) -> Tensor:
         """[B, D]: what the output layer reads."""
-        memory: Memory = self.encoder(self.hide(tokens_BT), mask_BT, segments_BT)
-        result: Tensor = self.dropout(self.pooler(memory.states_MSD))
+        segments = () if segments_BT is None else (segments_BT,)
+        memory: Memory = self.encoder(self.hide(tokens_BT), mask_BT, *segments)
+        result: Tensor = self.dropout(self._pooled(memory))
         return result
+
+    def _pooled(self, memory: Memory) -> Tensor:
+        if self.pooling == "mean":
+            return memory.summary_MF
+        whole: Tensor = memory.states_MSD[:, 0] if self.pooler is None else self.pooler(memory.states_MSD)
+        return whole
 
 
 class TaggerModel(nn.Module):

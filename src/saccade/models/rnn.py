@@ -5,18 +5,20 @@ Bahdanau et al. 2015: it sees a fresh weighted average of all states at every st
 the step, at its output, and may feed what it saw into the next one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from saccade.arch.memories import named
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
-from saccade.models.contract import Decoder, Encoder, Memory, State, rows_per_memory
+from saccade.models.contract import AnyMemory, Decoder, Encoder, Memory, State, memories_by_name, rows_per_memory
 from saccade.models.rnn_state import RecurrentLook, RecurrentState, Seen
 from saccade.nn.dropout import Dropout
 from saccade.nn.embed import Embedding
+from saccade.nn.front_end import Patches
 from saccade.nn.masks import Keys
 from saccade.nn.recurrent import CELLS, Carried, Cell, Packing, read, unroll
 
@@ -31,7 +33,7 @@ class Cells(nn.ModuleList):
 class RecurrentEncoder(Encoder):
     """A state is carried over the words; every word leaves the state it made."""
 
-    def __init__(self, config: RecurrentEncoderConfig, embed: Embedding) -> None:
+    def __init__(self, config: RecurrentEncoderConfig, embed: Embedding | Patches) -> None:
         super().__init__()
         self.width = config.width
         self.embed = embed
@@ -41,16 +43,12 @@ class RecurrentEncoder(Encoder):
         for number in range(config.layers):
             inputs = config.width if number else config.embed
             self.layers.append(Cells(cell(inputs, part) for _ in self.backwards))
-        self.final_width = config.summary_width
         self.dropout = Dropout(config.dropout)
 
-    @property
-    def summary_width(self) -> int:
-        return self.final_width
-
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
-        packing = Packing.of(torch.ones_like(source_MS, dtype=torch.bool) if mask_MS is None else mask_MS)
-        x = self.embed(source_MS)
+        vectors = self.embed.read(source_MS, mask_MS)
+        x, mask_MS = vectors.x_MSD, vectors.mask_MS
+        packing = Packing.of(x.new_ones(x.shape[:2], dtype=torch.bool) if mask_MS is None else mask_MS)
         last: list[Tensor] = []
         for layer in self.layers:
             sides = []
@@ -59,19 +57,28 @@ class RecurrentEncoder(Encoder):
                 sides.append(states_MSH)
                 last += carried
             x = self.dropout(torch.cat(sides, dim=-1))
-        return Memory(x, mask_MS, torch.cat(last, dim=-1))
+        return Memory(x, mask_MS, torch.cat(last, dim=-1), vectors.grid)
 
 
 class RecurrentDecoder(Decoder):
-    """A state is carried over the words it writes; what it sees of the memory, and when, is the config's `context`."""
+    """A state is carried over the words it writes; what it sees of the memories, and when, is the config's `context`.
+
+    What it sees of several memories, of these names and widths, stands side by side.
+    """
 
     def __init__(
-        self, config: RecurrentDecoderConfig, embed: Embedding, head: nn.Linear, memory_width: int, summary_width: int
+        self,
+        config: RecurrentDecoderConfig,
+        embed: Embedding,
+        head: nn.Linear,
+        memories: Mapping[str, int],
+        summary_width: int,
     ) -> None:
         super().__init__()
         self.embed, self.head, self.context, self.embed_width = embed, head, config.context, config.embed
-        attends = config.attention != "none"
-        self.cross_attention = RecurrentLook(config.attention, config.width, memory_width) if attends else None
+        self.memories, attends, memory_width = tuple(memories), config.attends, sum(memories.values())
+        for name, width in memories.items() if attends else ():
+            self.add_module(named("cross_attention", name), RecurrentLook(config.attention, config.width, width, name))
         cell = CELLS[config.cell]
         self.layers = Cells(
             cell(config.width if number else config.embed, config.width) for number in range(config.layers)
@@ -87,25 +94,28 @@ class RecurrentDecoder(Decoder):
         )
         self.dropout = Dropout(config.dropout)
 
-    def features(self, tokens_BT: Tensor, memory: Memory | None = None) -> Tensor:
+    def features(self, tokens_BT: Tensor, memory: AnyMemory | None = None) -> Tensor:
         features_BTE, _ = self._write(tokens_BT, self.start(memory, rows_per_memory(tokens_BT, memory)))
         return features_BTE
 
-    def start(self, memory: Memory | None, rows: int = 1) -> RecurrentState:
+    def start(self, memory: AnyMemory | None, rows: int = 1) -> RecurrentState:
         if memory is None:
             raise ValueError("a recurrent decoder starts from what an encoder read")
-        summary_MF, states_MSD = memory.summary_MF, memory.states_MSD
+        given, looks = memories_by_name(memory, self.memories), self._looks
+        summary_MF = torch.cat([one.summary_MF for one in given.values()], dim=-1)
         first = self.begin(summary_MF).tanh().chunk(len(self.layers) * self._first.carries, dim=-1)
         layers = [tuple(first[i :: len(self.layers)]) for i in range(len(self.layers))]
-        look = self.cross_attention
-        seen = Seen(
-            keys_MSA=states_MSD if look is None else look.score.prepare(states_MSD),
-            values_MSD=states_MSD,
-            mask=None if memory.mask_MS is None else Keys(memory.mask_MS),
-            summary_MC=first[0] if self.summarize is None else self.summarize(summary_MF).tanh(),
-        )
+        seen = {
+            name: Seen(
+                keys_MSA=look.score.prepare(given[name].states_MSD),
+                values_MSD=given[name].states_MSD,
+                mask=_keys(given[name]),
+            )
+            for name, look in looks.items()
+        }
+        summary_MC = first[0] if self.summarize is None else self.summarize(summary_MF).tanh()
         fed_ME = summary_MF.new_zeros(len(summary_MF), self.embed_width) if self.context == "feeding" else None
-        return RecurrentState(layers, fed_ME, seen).repeat(rows)
+        return RecurrentState(layers, fed_ME, seen, summary_MC).repeat(rows)
 
     def extend(self, tokens_BT: Tensor, lengths_B: Tensor, state: State) -> tuple[Tensor, RecurrentState]:
         assert isinstance(state, RecurrentState)
@@ -125,17 +135,28 @@ class RecurrentDecoder(Decoder):
     def _first(self) -> Cell:
         return cast(Cell, self.layers[0])
 
+    @property
+    def _looks(self) -> dict[str, RecurrentLook]:
+        """How it looks at each memory; empty where it does not look."""
+        looks = {name: getattr(self, named("cross_attention", name), None) for name in self.memories}
+        return {name: look for name, look in looks.items() if look is not None}
+
+    def _look(self, q_BTH: Tensor, state: RecurrentState) -> Tensor:
+        """What queries see of all memories, side by side."""
+        contexts = [look(q_BTH, state.seen[name]) for name, look in self._looks.items()]
+        return contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1)
+
     def _write(self, tokens_BT: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Features of all steps, and the state after them."""
-        x_BTE, look = self.embed(tokens_BT), self.cross_attention
+        x_BTE, looks = self.embed(tokens_BT), self._looks
         if self.context == "feeding":
             features_BTE, queries_BTH, after = self._feed(x_BTE, state)
-        elif self.context == "update" and look is not None:
-            features_BTE, queries_BTH, after = self._look_before(look, x_BTE, state)
+        elif self.context == "update" and looks:
+            features_BTE, queries_BTH, after = self._look_before(x_BTE, state)
         else:
             features_BTE, queries_BTH, after = self._look_after(x_BTE, state)
-        if look is not None:
-            look.tell(queries_BTH, state.seen)
+        for name, look in looks.items():
+            look.tell(queries_BTH, state.seen[name])
         return features_BTE, after
 
     def _look_after(self, x_BTE: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
@@ -154,15 +175,13 @@ class RecurrentDecoder(Decoder):
         features_BTE = self._read(states_BTH, self._see(states_BTH, state), x_BTE)
         return features_BTE, states_BTH, replace(state, layers=layers)
 
-    def _look_before(
-        self, look: RecurrentLook, x_BTE: Tensor, state: RecurrentState
-    ) -> tuple[Tensor, Tensor, RecurrentState]:
+    def _look_before(self, x_BTE: Tensor, state: RecurrentState) -> tuple[Tensor, Tensor, RecurrentState]:
         """The state before the step looks, and what it saw goes into the step (Bahdanau et al. 2015, A.1.2)."""
         assert self.beside is not None
         queries, contexts, tops = [], [], []
         for input_BG in self._first.input(x_BTE).unbind(dim=1):
             queries.append(state.top_BH)
-            contexts.append(look(state.top_BH[:, None], state.seen)[:, 0])
+            contexts.append(self._look(state.top_BH[:, None], state)[:, 0])
             state = self._advance(input_BG + self.beside(contexts[-1]), state)
             tops.append(state.top_BH)
         features_BTE = self._read(torch.stack(tops, dim=1), torch.stack(contexts, dim=1), x_BTE)
@@ -191,14 +210,13 @@ class RecurrentDecoder(Decoder):
         """What states see after their step."""
         if self.context == "none":
             return None
-        if self.cross_attention is not None:
-            seen: Tensor = self.cross_attention(states_BTH, state.seen)
-            return seen
+        if state.seen:
+            return self._look(states_BTH, state)
         return self._summary(state)[:, None].expand(-1, states_BTH.shape[1], -1)
 
     def _summary(self, state: RecurrentState) -> Tensor:
-        """The memory's summary for each row."""
-        summary_MC = state.seen.summary_MC
+        """The memories' summary for each row."""
+        summary_MC = state.summary_MC
         return summary_MC.repeat_interleave(state.rows // len(summary_MC), dim=0)
 
     def _read(self, states_BTH: Tensor, context_BTD: Tensor | None, x_BTE: Tensor) -> Tensor:
@@ -208,3 +226,7 @@ class RecurrentDecoder(Decoder):
             parts.append(x_BTE)
         features: Tensor = self.dropout(self.readout(torch.cat(parts, dim=-1)).tanh())
         return features
+
+
+def _keys(memory: Memory) -> Keys | None:
+    return None if memory.mask_MS is None else Keys(memory.mask_MS)

@@ -1,6 +1,6 @@
 """What a recurrent decoder sees of a memory, how it looks at it, and what it carries from step to step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -12,7 +12,7 @@ from saccade.nn.attention import Score, attend_unseen, tell
 from saccade.nn.masks import Keys
 from saccade.nn.recurrent import Carried
 from saccade.nn.scores import Additive, Dot, General, ScaledDot
-from saccade.sites import Site
+from saccade.sites import SOURCE, Site
 
 
 @dataclass(frozen=True)
@@ -22,33 +22,35 @@ class Seen:
     keys_MSA: Tensor
     values_MSD: Tensor
     mask: Keys | None
-    summary_MC: Tensor
+
+    @property
+    def nbytes(self) -> int:
+        return self.keys_MSA.nbytes + self.values_MSD.nbytes
 
     def reorder(self, kept: Tensor) -> "Seen":
-        parts = [part.index_select(0, kept) for part in (self.keys_MSA, self.values_MSD, self.summary_MC)]
         mask = None if self.mask is None else Keys(self.mask.keys_BS.index_select(0, kept))
-        return Seen(parts[0], parts[1], mask, parts[2])
+        return Seen(self.keys_MSA.index_select(0, kept), self.values_MSD.index_select(0, kept), mask)
 
     def join(self, other: "Seen") -> "Seen":
         masks = (None if seen.mask is None else seen.mask.keys_BS for seen in (self, other))
         (keys_MSA, values_MSD), mask_MS = join_memories(
             [self.keys_MSA, self.values_MSD], [other.keys_MSA, other.values_MSD], *masks
         )
-        return Seen(keys_MSA, values_MSD, Keys(mask_MS), torch.cat([self.summary_MC, other.summary_MC]))
+        return Seen(keys_MSA, values_MSD, Keys(mask_MS))
 
 
 class RecurrentLook(nn.Module):
     """States look at the memory. Several rows may share one: they are then more queries to the same keys."""
 
-    def __init__(self, name: str, width: int, memory_width: int) -> None:
+    def __init__(self, score: str, width: int, memory_width: int, memory: str = SOURCE) -> None:
         super().__init__()
-        if name in ("dot", "scaled-dot") and width != memory_width:
+        if score in ("dot", "scaled-dot") and width != memory_width:
             raise UserError(
-                f"attention = {name!r} multiplies the decoder's states, {width} wide, with the encoder's, "
+                f"attention = {score!r} multiplies the decoder's states, {width} wide, with the encoder's, "
                 f"{memory_width} wide: use 'general', or equal widths"
             )
-        self.score = SCORES[name](width, memory_width)
-        self.site = Site.cross()
+        self.score = SCORES[score](width, memory_width)
+        self.site = Site.cross(memory)
 
     def forward(self, q_BTH: Tensor, seen: Seen) -> Tensor:
         """[B, T, H] -> [B, T, D]"""
@@ -76,12 +78,15 @@ SCORES: dict[str, Callable[[int, int], Dot | Additive]] = {
 
 @dataclass(frozen=True)
 class RecurrentState(State):
-    """What is carried from step to step in every layer, what is fed into the next, and the memory."""
+    """What is carried from step to step in every layer, what is fed into the next, and the memories."""
 
     layers: list[Carried]
     fed_BE: Tensor | None
     """The output before, where it is fed into the next step."""
-    seen: Seen
+    seen: Mapping[str, Seen]
+    """The memories by name."""
+    summary_MC: Tensor
+    """All of them in one vector."""
 
     @property
     def rows(self) -> int:
@@ -94,13 +99,9 @@ class RecurrentState(State):
     @property
     def nbytes(self) -> int:
         carried = [part for layer in self.layers for part in layer]
-        kept = [
-            self.seen.keys_MSA,
-            self.seen.values_MSD,
-            self.seen.summary_MC,
-            *([] if self.fed_BE is None else [self.fed_BE]),
-        ]
-        return sum(part.nbytes for part in carried + kept)
+        fed = [] if self.fed_BE is None else [self.fed_BE]
+        kept = sum(part.nbytes for part in (*carried, self.summary_MC, *fed))
+        return kept + sum(one.nbytes for one in self.seen.values())
 
     @property
     def top_BH(self) -> Tensor:
@@ -109,15 +110,20 @@ class RecurrentState(State):
 
     def reorder(self, rows: Tensor) -> "RecurrentState":
         after = self._each(lambda part: part.index_select(0, rows))
-        kept = memories_kept(rows, self.rows, len(self.seen.summary_MC))
-        return after if kept is None else replace(after, seen=self.seen.reorder(kept))
+        kept = memories_kept(rows, self.rows, len(self.summary_MC))
+        if kept is None:
+            return after
+        seen = {name: one.reorder(kept) for name, one in self.seen.items()}
+        return replace(after, seen=seen, summary_MC=self.summary_MC.index_select(0, kept))
 
     def repeat(self, times: int) -> "RecurrentState":
         return self._each(lambda part: part.repeat_interleave(times, dim=0))
 
     def join(self, other: "RecurrentState") -> "RecurrentState":
         return replace(
-            self._pairwise(other, lambda mine, theirs: torch.cat([mine, theirs])), seen=self.seen.join(other.seen)
+            self._pairwise(other, lambda mine, theirs: torch.cat([mine, theirs])),
+            seen={name: one.join(other.seen[name]) for name, one in self.seen.items()},
+            summary_MC=torch.cat([self.summary_MC, other.summary_MC]),
         )
 
     def where(self, here_B: Tensor, other: "RecurrentState") -> "RecurrentState":

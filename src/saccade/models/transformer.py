@@ -1,46 +1,62 @@
 """The Transformer's two stacks (Vaswani et al. 2017): an encoder that sees all, a decoder that sees its past."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
 
-from saccade.arch.encoder_decoder import StackConfig
+from saccade.arch.block import NO_MEMORY
+from saccade.arch.encoder_decoder import StackConfig, reader_weights
+from saccade.arch.weights import flops
 from saccade.models.blocks import build_blocks, last_norm
-from saccade.models.contract import Decoder, Encoder, Memory, State, join_memories, memories_kept
-from saccade.nn.block import Blocks, KeysValues
+from saccade.models.contract import (
+    AnyMemory,
+    Decoder,
+    Encoder,
+    Memory,
+    State,
+    inputs_of,
+    memories_by_name,
+    memories_kept,
+)
+from saccade.models.projected import ProjectedMemory, in_layer
+from saccade.nn.block import Blocks
 from saccade.nn.cache import KeyValueCache, Past
 from saccade.nn.embed import Embedding
+from saccade.nn.front_end import Patches
 from saccade.nn.masks import Causal, Keys, Mask
-from saccade.sites import Site
+from saccade.sites import SOURCE, Site
 
 
 class TransformerEncoder(Encoder):
-    """Every token looks at every token of its own text."""
+    """Every token looks at every token of its own text, or every patch at every patch of its own picture."""
 
-    def __init__(self, config: StackConfig, embed: Embedding) -> None:
+    def __init__(self, config: StackConfig, embed: Embedding | Patches, memory: str = SOURCE) -> None:
         super().__init__()
-        self.width = config.width
+        self.config, self.width = config, config.width
         self.embed = embed
-        self.blocks = begin_blocks(build_blocks(config, Site.encoder()))
+        self.blocks = begin_blocks(build_blocks(config, Site.encoder(memory)))
         self.norm = last_norm(config)
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
-        x = self.embed(source_MS)
+        vectors = self.embed.read(source_MS, mask_MS)
+        x, mask_MS = vectors.x_MSD, vectors.mask_MS
         mask = None if mask_MS is None else Keys(mask_MS)
         for block in self.blocks:
             x = block(x, mask)
-        return Memory(self.norm(x), mask_MS)
+        return Memory(self.norm(x), mask_MS, grid=vectors.grid)
+
+    def flops(self, source: int) -> float:
+        return flops(reader_weights(self.config, 0), self.config.front_end.counts(SOURCE, source))
 
 
 @dataclass(frozen=True)
 class TransformerState(State):
-    """Cached keys and values of what was written, and the memory's, projected once per memory."""
+    """Cached keys and values of what was written, and the memories', projected once per memory."""
 
     caches: list[KeyValueCache]
-    memories: list[KeysValues]
-    memory_mask: Keys | None
+    memories: dict[str, ProjectedMemory]
     lengths_B: Tensor
     """How much each row has written."""
     longest: int
@@ -58,7 +74,7 @@ class TransformerState(State):
 
     @property
     def nbytes(self) -> int:
-        return sum(c.nbytes for c in self.caches) + sum(k.nbytes + v.nbytes for k, v in self.memories)
+        return sum(cache.nbytes for cache in self.caches) + sum(one.nbytes for one in self.memories.values())
 
     def reorder(self, rows: Tensor) -> "TransformerState":
         caches = [cache.reorder(rows) for cache in self.caches]
@@ -69,12 +85,10 @@ class TransformerState(State):
         after = replace(self, caches=caches, lengths_B=lengths_B, longest=longest, even=even)
         if not self.memories:
             return after
-        kept = memories_kept(rows, self.rows, len(self.memories[0][0]))
+        kept = memories_kept(rows, self.rows, next(iter(self.memories.values())).memories)
         if kept is None:
             return after
-        memories = [(k.index_select(0, kept), v.index_select(0, kept)) for k, v in self.memories]
-        memory_mask = Keys(self.memory_mask.keys_BS.index_select(0, kept)) if self.memory_mask else None
-        return replace(after, memories=memories, memory_mask=memory_mask)
+        return replace(after, memories={name: memory.reorder(kept) for name, memory in self.memories.items()})
 
     def repeat(self, times: int) -> "TransformerState":
         rows = torch.arange(self.rows, device=self.device).repeat_interleave(times)
@@ -83,11 +97,9 @@ class TransformerState(State):
 
     def join(self, other: "TransformerState") -> "TransformerState":
         longest = max(self.longest, other.longest)
-        memories, memory_mask = _join_memories(self, other)
         return TransformerState(
             caches=[mine.join(theirs, longest) for mine, theirs in zip(self.caches, other.caches, strict=True)],
-            memories=memories,
-            memory_mask=memory_mask,
+            memories={name: memory.join(other.memories[name]) for name, memory in self.memories.items()},
             lengths_B=torch.cat([self.lengths_B, other.lengths_B]),
             longest=longest,
             even=self.even and other.even and self.longest == other.longest,
@@ -95,7 +107,7 @@ class TransformerState(State):
 
 
 class StackDecoder(Decoder):
-    """Every token looks at itself and its past, then at the memory, if there is one; the blocks are handed in."""
+    """Every token looks at itself and its past, then at the memories, if there are any; the blocks are handed in."""
 
     def __init__(self, embed: Embedding, blocks: Blocks, norm: nn.Module, head: nn.Linear) -> None:
         super().__init__()
@@ -104,23 +116,21 @@ class StackDecoder(Decoder):
         self.norm = norm
         self.head = head
 
-    def features(self, tokens_BT: Tensor, memory: Memory | None = None, only: Mask | None = None) -> Tensor:
+    def features(self, tokens_BT: Tensor, memory: AnyMemory | None = None, only: Mask | None = None) -> Tensor:
         """`only` restricts further who may look at whom, as where a row holds several documents."""
-        x = self.embed(tokens_BT)
-        memory_mask = _memory_mask(memory)
+        x, memories = self.embed(tokens_BT), self._project(memory)
         # Padding stands at the end, where no real token looks: causal is all the mask needed.
         mask = Causal() if only is None else Causal() & only
-        for block, keys_values in zip(self.blocks, self._project(memory), strict=True):
-            x = block(x, mask, memory=keys_values, memory_mask=memory_mask)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, mask, memories=in_layer(memories, layer))
         features: Tensor = self.norm(x)
         return features
 
-    def start(self, memory: Memory | None, rows: int = 1) -> TransformerState:
-        count = (memory.states_MSD.shape[0] if memory else 1) * rows
+    def start(self, memory: AnyMemory | None, rows: int = 1) -> TransformerState:
+        count = (1 if memory is None else inputs_of(memory)) * rows
         return TransformerState(
             caches=[KeyValueCache() for _ in self.blocks],
-            memories=[keys_values for keys_values in self._project(memory) if keys_values is not None],
-            memory_mask=_memory_mask(memory),
+            memories=self._project(memory),
             lengths_B=torch.zeros(count, dtype=torch.long, device=self.embed.tokens.weight.device),
             longest=0,
             even=True,
@@ -148,26 +158,24 @@ class StackDecoder(Decoder):
         start = state.longest if state.even else state.lengths_B
         mask = _past(state, count)
         x = self.embed(tokens_BT, start, last=used - 1)
-        memories: Sequence[KeysValues | None] = state.memories or [None] * len(self.blocks)
-        for block, keys_values, cache in zip(self.blocks, memories, state.caches, strict=True):
-            x = block(x, mask, memory=keys_values, memory_mask=state.memory_mask, past=Past(cache, start, used))
+        for layer, (block, cache) in enumerate(zip(self.blocks, state.caches, strict=True)):
+            x = block(x, mask, memories=in_layer(state.memories, layer), past=Past(cache, start, used))
         return self.logits(self.norm(x))
 
-    def _project(self, memory: Memory | None) -> list[KeysValues | None]:
-        """Each block's own keys and values of the memory."""
-        if memory is None:
-            return [None] * len(self.blocks)
-        crossing = [block.cross_attention for block in self.blocks if block.cross_attention is not None]
-        return [cross.keys_values(memory.states_MSD) for cross in crossing]
+    def _project(self, memory: AnyMemory | None) -> dict[str, ProjectedMemory]:
+        """Each block's own keys and values of every memory."""
+        given = memories_by_name(memory, next(iter(self.blocks)).memories)
+        return {name: ProjectedMemory.of(name, one, self.blocks) for name, one in given.items()}
 
 
 class TransformerDecoder(StackDecoder):
-    """The decoder of "Attention is all you need"."""
+    """The decoder of "Attention is all you need"; it looks at `memories` of these names and widths."""
 
-    def __init__(self, config: StackConfig, embed: Embedding, head: nn.Linear, memory_width: int | None) -> None:
-        super().__init__(
-            embed, begin_blocks(build_blocks(config, Site.decoder(), memory_width)), last_norm(config), head
-        )
+    def __init__(
+        self, config: StackConfig, embed: Embedding, head: nn.Linear, memories: Mapping[str, int] = NO_MEMORY
+    ) -> None:
+        blocks = begin_blocks(build_blocks(config, Site.decoder(), memories))
+        super().__init__(embed, blocks, last_norm(config), head)
 
 
 def _past(state: TransformerState, count: int) -> Mask | None:
@@ -186,16 +194,3 @@ def begin_blocks(blocks: Blocks) -> Blocks:
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
     return blocks
-
-
-def _memory_mask(memory: Memory | None) -> Keys | None:
-    return Keys(memory.mask_MS) if memory is not None and memory.mask_MS is not None else None
-
-
-def _join_memories(one: TransformerState, other: TransformerState) -> tuple[list[KeysValues], Keys | None]:
-    if not one.memories:
-        return [], None
-    mine, theirs = ([part for keys_values in state.memories for part in keys_values] for state in (one, other))
-    masks = (state.memory_mask.keys_BS if state.memory_mask else None for state in (one, other))
-    joined, mask_MS = join_memories(mine, theirs, *masks)
-    return list(zip(joined[::2], joined[1::2], strict=True)), Keys(mask_MS)

@@ -1,21 +1,29 @@
-"""The Transformer block: attention, perhaps a look at a memory, then a feed-forward network."""
+"""The Transformer block: attention, perhaps a look at one or several memories, then a feed-forward network."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import cast
 
 from torch import Tensor, nn
 
+from saccade.arch.memories import named
 from saccade.nn.cache import Past
 from saccade.nn.masks import Mask
 from saccade.nn.multihead import CrossAttention, SelfAttention
 
 KeysValues = tuple[Tensor, Tensor]
+LayerMemory = tuple[KeysValues, Mask | None]
+"""A memory as one layer looks at it: its keys and values, and which of them may be looked at."""
+NO_MEMORIES: Mapping[str, LayerMemory] = MappingProxyType({})
+NO_LOOKS: Mapping[str, CrossAttention] = MappingProxyType({})
 
 
 class Block(nn.Module):
-    """One layer of an encoder, or, with `cross_attention`, of a decoder that looks back.
+    """One layer of an encoder, or, with `cross_attentions`, of a decoder that looks at memories of these names, one
+    after the other, each with a norm and a residual connection of its own.
 
-    `residual` makes the connection around each sub-layer: PreNorm or PostNorm.
+    `residual` makes the connection around each sub-layer: PreNorm or PostNorm. The look at the memory `picture` is
+    called `cross_attention_picture`, that at `source` just `cross_attention`.
     """
 
     def __init__(
@@ -23,13 +31,15 @@ class Block(nn.Module):
         self_attention: SelfAttention,
         feedforward: nn.Module,
         residual: Callable[[], nn.Module],
-        cross_attention: CrossAttention | None = None,
+        cross_attentions: Mapping[str, CrossAttention] = NO_LOOKS,
     ) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.around_self = residual()
-        self.cross_attention = cross_attention
-        self.around_cross = residual() if cross_attention is not None else None
+        self.memories = tuple(cross_attentions)
+        for memory, cross in cross_attentions.items():
+            self.add_module(named("cross_attention", memory), cross)
+            self.add_module(named("around_cross", memory), residual())
         self.feedforward = feedforward
         self.around_feedforward = residual()
 
@@ -38,16 +48,22 @@ class Block(nn.Module):
         x: Tensor,
         mask: Mask | None,
         *,
-        memory: KeysValues | None = None,
-        memory_mask: Mask | None = None,
+        memories: Mapping[str, LayerMemory] = NO_MEMORIES,
         past: Past | None = None,
     ) -> Tensor:
         x = self.around_self(x, lambda y: self.self_attention(y, mask, past))
-        if self.cross_attention is not None and self.around_cross is not None:
-            cross = self.cross_attention
-            start = 0 if past is None else past.start
-            x = self.around_cross(x, lambda y: cross(y, memory, memory_mask, start))
+        for memory in self.memories:
+            x = self._look_at(memory, x, memories[memory], 0 if past is None else past.start)
         result: Tensor = self.around_feedforward(x, self.feedforward)
+        return result
+
+    def look(self, memory: str) -> CrossAttention:
+        """How this layer looks at one memory."""
+        return cast(CrossAttention, getattr(self, named("cross_attention", memory)))
+
+    def _look_at(self, memory: str, x: Tensor, seen: LayerMemory, start: int | Tensor) -> Tensor:
+        look, around = self.look(memory), cast(nn.Module, getattr(self, named("around_cross", memory)))
+        result: Tensor = around(x, lambda y: look(y, *seen, start))
         return result
 
 

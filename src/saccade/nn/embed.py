@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from saccade.arch.positions import PositionsConfig
 from saccade.nn.dropout import Dropout
+from saccade.nn.front_end import Vectors
 from saccade.nn.positions import build_positions
 
 
@@ -35,6 +36,10 @@ class Embedding(nn.Module):
         self.concatenate = concatenate
         self.scale = math.sqrt(part) if scaled else 1.0
         self.dropout = Dropout(dropout)
+
+    def read(self, source: Tensor, mask: Tensor | None = None) -> Vectors:
+        """As a front end."""
+        return Vectors(self(source), mask)
 
     def forward(self, tokens_BT: Tensor, start: int | Tensor = 0, last: int | None = None) -> Tensor:
         """`start` is the position of each row's first token, `last` the highest of any: known, not read back."""

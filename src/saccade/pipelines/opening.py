@@ -10,7 +10,7 @@ from saccade.arch.gpt import GptConfig
 from saccade.arch.heads import ClassHead, EncoderModel, TagsHead, WordsHead
 from saccade.errors import UserError
 from saccade.folder import ModelFolder
-from saccade.runtime.contract import AnyDecoder, ArrayMemory, Booleans, Floats, How, Ids
+from saccade.runtime.contract import AnyArrayMemory, AnyDecoder, ArraySources, Booleans, Floats, How, Ids, Source
 from saccade.runtime.open import Choice, EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart
 from saccade.runtime.watch import ArraysHeard
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
@@ -27,9 +27,9 @@ class SequenceModel(Protocol):
     @property
     def decoder(self) -> AnyDecoder: ...
 
-    def read(self, source_MS: Ids, mask_MS: Booleans | None = None) -> ArrayMemory: ...
+    def read(self, source: Source | ArraySources, mask_MS: Booleans | None = None) -> AnyArrayMemory: ...
 
-    def look(self, source_MS: Ids, target_BT: Ids) -> ArraysHeard: ...
+    def look(self, source: Source | ArraySources, target_BT: Ids) -> ArraysHeard: ...
 
 
 class TextModel(Protocol):
@@ -41,13 +41,13 @@ class TextModel(Protocol):
 
     def outputs(
         self,
-        tokens_BT: Ids,
+        tokens_BT: Source,
         mask_BT: Booleans | None = None,
         segments_BT: Ids | None = None,
         chosen_BT: Booleans | None = None,
     ) -> Floats: ...
 
-    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> ArraysHeard: ...
+    def look(self, tokens_BT: Source, segments_BT: Ids | None = None) -> ArraysHeard: ...
 
 
 def open_sequence(folder: ModelFolder, vocabulary: Vocabulary, how: How | None) -> SequenceModel:

@@ -4,16 +4,23 @@ Plain NumPy, the C kernels and PyTorch (`models/answering.py`) all keep it, so t
 once. Rows are texts under way; each knows which memory it looks at.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from saccade.arch.memories import check_memories
+
 Array = npt.NDArray[np.generic]
 Floats = npt.NDArray[np.floating[Any]]
 Ids = npt.NDArray[np.integer[Any]]
 Booleans = npt.NDArray[np.bool_]
+Source = npt.NDArray[Any]
+"""What an encoder's front end takes: ids of tokens, or pictures [M, height, width, channels]."""
+ArraySources = Mapping[str, tuple[Source, Booleans | None]]
+"""What several encoders read, by the names of their memories: the input, and which of it is real."""
 How = Literal["exact", "int16", "int8"]
 """exact: float32 as trained. int16 (12-bit weights) is near lossless; int8 is the smallest and may change a word."""
 
@@ -27,6 +34,8 @@ class ArrayMemory:
     """True where there is something; None when every position is real."""
     final_MF: Floats | None = None
     """The last states of a recurrent encoder, side by side."""
+    grid: tuple[int, int] | None = None
+    """Height and width, where the last positions are those of a picture, row by row."""
 
     def rows(self, chosen: Ids) -> "ArrayMemory":
         """Some of the memories, each as often as it is chosen."""
@@ -34,6 +43,7 @@ class ArrayMemory:
             self.states_MSD[chosen],
             None if self.mask_MS is None else self.mask_MS[chosen],
             None if self.final_MF is None else self.final_MF[chosen],
+            self.grid,
         )
 
     @property
@@ -47,6 +57,30 @@ class ArrayMemory:
         real_MS1 = self.mask_MS[..., None].astype(np.float32)
         mean: Floats = (self.states_MSD * real_MS1).sum(axis=1) / real_MS1.sum(axis=1)
         return mean
+
+
+@dataclass(frozen=True)
+class ArrayMemories:
+    """What several encoders left of the same inputs, each under its own name."""
+
+    by_name: Mapping[str, ArrayMemory]
+
+    def rows(self, chosen: Ids) -> "ArrayMemories":
+        """Some of the inputs, each as often as it is chosen."""
+        return ArrayMemories({name: memory.rows(chosen) for name, memory in self.by_name.items()})
+
+
+AnyArrayMemory = ArrayMemory | ArrayMemories
+
+
+def memories_by_name(memory: AnyArrayMemory | None, names: Sequence[str]) -> dict[str, ArrayMemory]:
+    """The memories that a decoder looks at, in the order of its `names`; none where there is no memory."""
+    if memory is None:
+        return {}
+    if isinstance(memory, ArrayMemory):
+        memory = ArrayMemories(dict.fromkeys(names[:1], memory))
+    check_memories(memory.by_name, names)
+    return {name: memory.by_name[name] for name in names}
 
 
 class StateLike(Protocol):
@@ -78,15 +112,15 @@ S = TypeVar("S", bound=StateLike)
 
 
 class EncoderLike(Protocol):
-    """Reads padded token rows."""
+    """Reads padded token rows, or what else its front end takes."""
 
-    def __call__(self, source_MS: Ids, mask_MS: Booleans | None = None) -> ArrayMemory: ...
+    def __call__(self, source_MS: Source, mask_MS: Booleans | None = None) -> ArrayMemory: ...
 
 
 class DecoderLike(Protocol[S]):
     """Writes. Rows are grouped by memory at the start: with K rows each, rows 0…K-1 look at the first."""
 
-    def start(self, memory: ArrayMemory | None, rows: int = 1) -> S:
+    def start(self, memory: AnyArrayMemory | None, rows: int = 1) -> S:
         """A state that has written nothing, with `rows` rows per memory."""
         ...
 

@@ -3,14 +3,15 @@
 import numpy as np
 
 from saccade.arch.heads import ClassHead, EncoderModel, WordsHead
-from saccade.runtime.contract import Booleans, Floats
+from saccade.runtime.contract import ArrayMemory, Booleans, Floats
 from saccade.runtime.layers import Weights, gelu, linear, normalise
 
 
-def head_outputs(config: EncoderModel, weights: Weights, states_BTD: Floats, chosen_BT: Booleans | None) -> Floats:
+def head_outputs(config: EncoderModel, weights: Weights, memory: ArrayMemory, chosen_BT: Booleans | None) -> Floats:
     """Logits of the chosen positions' words or tags [N, V], or of the rows' classes [B, C]."""
+    states_BTD = memory.states_MSD
     if isinstance(config.head, ClassHead):
-        return linear(weights, "head", pooled(weights, states_BTD))
+        return linear(weights, "head", pooled(config.head, weights, memory))
     chosen_ND: Floats = states_BTD[chosen_BT] if chosen_BT is not None else states_BTD.reshape(-1, states_BTD.shape[-1])
     if not isinstance(config.head, WordsHead):
         return linear(weights, "head", chosen_ND)
@@ -19,7 +20,9 @@ def head_outputs(config: EncoderModel, weights: Weights, states_BTD: Floats, cho
     return linear(weights, "words.head", normalise(weights, "words.norm", guessed_ND, epsilon))
 
 
-def pooled(weights: Weights, states_BTD: Floats) -> Floats:
-    """A text as one vector: a layer on its first token, which has looked at all others (Devlin et al. 2018)."""
-    vector: Floats = np.tanh(linear(weights, "pooler.dense", states_BTD[:, 0]))
-    return vector
+def pooled(head: ClassHead, weights: Weights, memory: ArrayMemory) -> Floats:
+    """A text or a picture as one vector; the first position has looked at all others."""
+    if head.pooling == "mean":
+        return memory.summary_MF
+    first_BD: Floats = memory.states_MSD[:, 0]
+    return first_BD if head.pooling == "first" else np.tanh(linear(weights, "pooler.dense", first_BD))

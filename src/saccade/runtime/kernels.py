@@ -16,7 +16,8 @@ from saccade.arch.block import BlockConfig
 from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.gpt import GptConfig
 from saccade.arch.positions import RotaryConfig
-from saccade.runtime.contract import Array, ArrayMemory, Booleans, Floats, Ids
+from saccade.runtime.contract import AnyArrayMemory, Array, ArrayMemory, Booleans, Floats, Ids, Source
+from saccade.runtime.front_end import patches_of
 from saccade.runtime.kernel_state import Int32s, KernelState, Memories
 from saccade.runtime.layers import Weights, merge_heads, rotate, split_heads
 from saccade.runtime.packing import Packed
@@ -124,11 +125,18 @@ class KernelEncoder:
     """`PlainEncoder` in a call for some texts at a time. Where a mask hides positions, these are left out."""
 
     def __init__(self, config: StackConfig | BertConfig, weights: Weights, bits: int) -> None:
-        self.embed = PlainEmbedding(config, weights)
+        self.patches = patches_of(config.front_end, weights)
+        if self.patches is None:
+            self.embed = PlainEmbedding(config, weights)
         self.kernels = KernelStack(config, weights, bits)
 
-    def __call__(self, source_MS: Ids, mask_MS: Booleans | None = None, segments_MS: Ids | None = None) -> ArrayMemory:
-        texts, length = source_MS.shape
+    def __call__(
+        self, source_MS: Source, mask_MS: Booleans | None = None, segments_MS: Ids | None = None
+    ) -> ArrayMemory:
+        grid = None
+        if self.patches is not None:
+            source_MS, mask_MS, grid = self.patches(source_MS, mask_MS)  # vectors from here on
+        texts, length = source_MS.shape[:2]
         real_MS = np.ones((texts, length), dtype=bool) if mask_MS is None else mask_MS
         counts_M = real_MS.sum(axis=1)
         states_MSD = np.zeros((texts, length, self.kernels.config.width), dtype=np.float32)
@@ -136,8 +144,10 @@ class KernelEncoder:
         for part in _groups(counts_M):
             text_R, place_R = np.nonzero(real_MS[part])
             text_R += part.start
+            given_R = source_MS[text_R, place_R]
             segments_1R = None if segments_MS is None else segments_MS[text_R, place_R][None]
-            x_RD = np.ascontiguousarray(self.embed(source_MS[text_R, place_R][None], place_R[None], segments_1R)[0])
+            x_RD = given_R if self.patches else self.embed(given_R[None], place_R[None], segments_1R)[0]
+            x_RD = np.ascontiguousarray(x_RD, dtype=np.float32)
             starts, positions = _starts(counts_M[part]), place_R.astype(np.int32)
             self.kernels.run(
                 native.Job(
@@ -150,7 +160,7 @@ class KernelEncoder:
                 )
             )
             states_MSD[text_R, place_R] = x_RD
-        return ArrayMemory(states_MSD, mask_MS)
+        return ArrayMemory(states_MSD, mask_MS, grid=grid)
 
 
 class KernelDecoder:
@@ -164,7 +174,8 @@ class KernelDecoder:
         self.project = [self.kernels.packed(f"blocks.{number}.cross_attention.project") for number in crossing]
         self.vocabulary = weights["head.weight"].shape[0]
 
-    def start(self, memory: ArrayMemory | None, rows: int = 1) -> KernelState:
+    def start(self, memory: AnyArrayMemory | None, rows: int = 1) -> KernelState:
+        assert memory is None or isinstance(memory, ArrayMemory), "the kernels look at one memory"
         count = len(memory.states_MSD) if memory else 1
         return KernelState.empty(
             layers=self.config.layers,

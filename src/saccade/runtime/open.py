@@ -3,7 +3,7 @@
 What neither knows is said by name; such a model needs PyTorch (`models/answering.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,9 +14,21 @@ from saccade.arch.bert import BertConfig
 from saccade.arch.block import BlockConfig
 from saccade.arch.encoder_decoder import DecoderConfig, EncoderConfig, EncoderDecoderConfig, StackConfig
 from saccade.arch.gpt import GptConfig
-from saccade.arch.heads import EncoderModel, TextEncoderConfig
+from saccade.arch.heads import EncoderModel, HeadedConfig
+from saccade.arch.memories import check_memories, named
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
-from saccade.runtime.contract import AnyDecoder, ArrayMemory, Booleans, EncoderLike, Floats, How, Ids
+from saccade.runtime.contract import (
+    AnyArrayMemory,
+    AnyDecoder,
+    ArrayMemories,
+    ArraySources,
+    Booleans,
+    EncoderLike,
+    Floats,
+    How,
+    Ids,
+    Source,
+)
 from saccade.runtime.heads import head_outputs
 from saccade.runtime.kernels import KernelDecoder, KernelEncoder, unknown_parts
 from saccade.runtime.layers import Weights, part_of
@@ -24,6 +36,7 @@ from saccade.runtime.packing import BITS
 from saccade.runtime.plain import PlainDecoder, PlainEncoder
 from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
 from saccade.runtime.watch import ArraysHeard, watched, watcher, watching
+from saccade.sites import SOURCE
 
 FASTEST: How = "int16"
 """The near-lossless packing that is used where nothing else is asked for."""
@@ -42,7 +55,7 @@ class Choice:
         return f"{self.engine} ({self.how}): {self.why}"
 
 
-Part = EncoderConfig | DecoderConfig | GptConfig | TextEncoderConfig
+Part = EncoderConfig | DecoderConfig | GptConfig | HeadedConfig
 """What a model is made of."""
 
 
@@ -50,15 +63,15 @@ class UnknownPart(Exception):
     """A part that runs neither on the kernels nor in plain NumPy."""
 
 
-def choose(configs: Sequence[Part], how: How | None) -> Choice:
-    """The runtime of a model made of these stacks; `how` is what was asked for."""
+def choose(configs: Sequence[Part], how: How | None, memories: Sequence[str] = (SOURCE,)) -> Choice:
+    """The runtime of a model made of these stacks, which looks at these memories; `how` is what was asked for."""
     if unknown := unknown_to_plain(configs):
         raise UnknownPart(", ".join(unknown))
     if how == "exact":
         return Choice("exact", "plain", "exact was asked for")
     if native.kernels() is None:
         return Choice("exact", "plain", f"no C kernels here: {native.why_not()}")
-    if missing := unknown_to_kernels(configs):
+    if missing := unknown_to_kernels(configs, memories):
         return Choice("exact", "plain", f"the C kernels do not know {', '.join(missing)}")
     return Choice(how or FASTEST, "kernels", "the C kernels know all parts")
 
@@ -69,72 +82,88 @@ def unknown_to_plain(configs: Sequence[Part]) -> list[str]:
     return list(dict.fromkeys(f"kind = {config.kind!r}" for config in configs if not isinstance(config, known)))
 
 
-def unknown_to_kernels(configs: Sequence[Part]) -> list[str]:
+def unknown_to_kernels(configs: Sequence[Part], memories: Sequence[str] = (SOURCE,)) -> list[str]:
     """The parts that the kernels cannot run, as recipes name them."""
-    found: list[str] = []
+    found = [] if list(memories) == [SOURCE] else [f"encoders = {', '.join(memories)}"]
     for config in configs:
         found += unknown_parts(config) if isinstance(config, BlockConfig) else [f"kind = {config.kind!r}"]
     return list(dict.fromkeys(found))
 
 
-def plain_encoder(config: EncoderConfig, weights: Weights) -> EncoderLike:
+def plain_encoder(config: EncoderConfig, weights: Weights, memory: str = SOURCE) -> EncoderLike:
+    """`memory` is the name of what it reads."""
     match config:
         case StackConfig():
-            return PlainEncoder(config, weights)
+            return PlainEncoder(config, weights, memory)
         case RecurrentEncoderConfig():
             return RecurrentReader(config, weights)
     raise UnknownPart(f"kind = {config.kind!r}")
 
 
-def plain_decoder(config: DecoderConfig, weights: Weights) -> AnyDecoder:
+def plain_decoder(config: DecoderConfig, weights: Weights, memories: Sequence[str] = (SOURCE,)) -> AnyDecoder:
+    """It looks at memories of these names."""
     match config:
         case StackConfig():
-            return PlainDecoder(config, weights)
+            return PlainDecoder(config, weights, memories)
         case RecurrentDecoderConfig():
-            return RecurrentWriter(config, weights)
+            return RecurrentWriter(config, weights, memories)
     raise UnknownPart(f"kind = {config.kind!r}")
 
 
 class SequenceRuntime:
-    """An encoder and a decoder that answer; while somebody watches, the plain ones do."""
+    """Encoders and a decoder that answer; while somebody watches, the plain ones do."""
 
     def __init__(self, config: EncoderDecoderConfig, weights: Weights, how: How | None = None) -> None:
         """`weights` are all tensors by name, tied ones under each of their names."""
-        self.choice = choose((config.encoder, config.decoder), how)
+        self.choice = choose((*config.readers.values(), config.decoder), how, list(config.readers))
         self.config = config
-        self.parts = part_of(weights, "encoder"), part_of(weights, "decoder")
+        self.reading = {name: part_of(weights, named("encoder", name)) for name in config.readers}
+        self.writing = part_of(weights, "decoder")
         if self.choice.engine == "kernels":
             _ = self._fast  # packed now: several threads may ask for it at once
 
     @cached_property
-    def _plain(self) -> tuple[EncoderLike, AnyDecoder]:
-        reader, writer = (dict(part) for part in self.parts)  # widened once, for every call reads them
-        return plain_encoder(self.config.encoder, reader), plain_decoder(self.config.decoder, writer)
+    def _plain(self) -> tuple[Mapping[str, EncoderLike], AnyDecoder]:
+        # Widened once, for every call reads them.
+        readers = {
+            name: plain_encoder(config, dict(self.reading[name]), name) for name, config in self.config.readers.items()
+        }
+        return readers, plain_decoder(self.config.decoder, dict(self.writing), list(readers))
 
     @cached_property
-    def _fast(self) -> tuple[EncoderLike, AnyDecoder]:
+    def _fast(self) -> tuple[Mapping[str, EncoderLike], AnyDecoder]:
         if self.choice.engine != "kernels":
             return self._plain
-        bits, reader, writer = BITS[self.choice.how], self.config.encoder, self.config.decoder
-        assert isinstance(reader, StackConfig)
+        bits, writer = BITS[self.choice.how], self.config.decoder
+        readers: dict[str, EncoderLike] = {}
+        for name, reader in self.config.readers.items():
+            assert isinstance(reader, StackConfig)
+            readers[name] = KernelEncoder(reader, self.reading[name], bits)
         assert isinstance(writer, StackConfig)
-        return KernelEncoder(reader, self.parts[0], bits), KernelDecoder(writer, self.parts[1], bits)
+        return readers, KernelDecoder(writer, self.writing, bits)
 
     @property
-    def encoder(self) -> EncoderLike:
+    def encoders(self) -> Mapping[str, EncoderLike]:
+        """By the names of their memories."""
         return (self._plain if watched() else self._fast)[0]
 
     @property
     def decoder(self) -> AnyDecoder:
         return (self._plain if watched() else self._fast)[1]
 
-    def read(self, source_MS: Ids, mask_MS: Booleans | None = None) -> ArrayMemory:
-        """A memory of padded sources."""
-        return self.encoder(source_MS, mask_MS)
+    def read(self, source: Source | ArraySources, mask_MS: Booleans | None = None) -> AnyArrayMemory:
+        """What an only encoder is given, padded, with its mask; or what each of several is given, by name, with
+        theirs."""
+        encoders = self.encoders
+        if not isinstance(source, Mapping):
+            source = dict.fromkeys(list(encoders)[:1], (source, mask_MS))
+        check_memories(source, encoders)
+        memories = {name: encoder(*source[name]) for name, encoder in encoders.items()}
+        return ArrayMemories(memories) if len(memories) > 1 else next(iter(memories.values()))
 
-    def look(self, source_MS: Ids, target_BT: Ids) -> ArraysHeard:
+    def look(self, source: Source | ArraySources, target_BT: Ids) -> ArraysHeard:
         """Every attention weight of one teacher-forced pass."""
-        return _heard(lambda: _write(self.decoder, self.read(source_MS), target_BT))
+        return _heard(lambda: _write(self.decoder, self.read(source), target_BT))
 
 
 class LanguageRuntime:
@@ -172,7 +201,7 @@ class EncoderRuntime:
 
     def __init__(self, config: EncoderModel, weights: Weights, how: How | None = None) -> None:
         self.choice = choose((config.encoder,), how)
-        self.config, self.weights, self.context = config, weights, config.encoder.context
+        self.config, self.weights, self.context = config, weights, config.context
 
     @cached_property
     def plain(self) -> PlainEncoder:
@@ -191,17 +220,17 @@ class EncoderRuntime:
 
     def outputs(
         self,
-        tokens_BT: Ids,
+        tokens_BT: Source,
         mask_BT: Booleans | None = None,
         segments_BT: Ids | None = None,
         chosen_BT: Booleans | None = None,
     ) -> Floats:
         """What the head says: of the chosen positions, row after row [N, V], or of whole rows [B, classes]."""
         encoder = self.plain if watched() else self._fast
-        states_BTD = encoder(tokens_BT, mask_BT, segments_BT).states_MSD
-        return head_outputs(self.config, self._head, states_BTD, chosen_BT)
+        memory = encoder(tokens_BT, mask_BT, segments_BT)
+        return head_outputs(self.config, self._head, memory, chosen_BT)
 
-    def look(self, tokens_BT: Ids, segments_BT: Ids | None = None) -> ArraysHeard:
+    def look(self, tokens_BT: Source, segments_BT: Ids | None = None) -> ArraysHeard:
         """Every attention weight of one pass over a text."""
         return _heard(lambda: self.plain(tokens_BT, None, segments_BT))
 
@@ -214,13 +243,13 @@ def _heard(run: Callable[[], object]) -> ArraysHeard:
     return looks
 
 
-def _write(decoder: AnyDecoder, memory: ArrayMemory | None, tokens_BT: Ids) -> Floats:
+def _write(decoder: AnyDecoder, memory: AnyArrayMemory | None, tokens_BT: Ids) -> Floats:
     """Logits [B, T, V] of what follows each token, all written from the beginning."""
     rows, length = tokens_BT.shape
     state = decoder.start(memory, 1 if memory is not None else rows)
     return decoder.extend(tokens_BT, np.full(rows, length), state, every=True)[0]
 
 
-def _not_xlnet(config: TextEncoderConfig) -> BertConfig:
-    assert isinstance(config, BertConfig)
+def _not_xlnet(config: HeadedConfig) -> BertConfig | StackConfig:
+    assert isinstance(config, BertConfig | StackConfig)
     return config

@@ -4,8 +4,10 @@ It reads the tensors that `arch/` lists by their names. PyTorch's modules are it
 oracle of the C kernels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,8 +15,20 @@ from saccade.arch.bert import BertConfig
 from saccade.arch.block import BlockConfig
 from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.gpt import GptConfig
+from saccade.arch.memories import named
 from saccade.arch.positions import LearnedConfig, RotaryConfig, SinusoidalConfig
-from saccade.runtime.contract import ArrayMemory, Booleans, Floats, Ids, last_of
+from saccade.runtime.contract import (
+    AnyArrayMemory,
+    ArrayMemories,
+    ArrayMemory,
+    Booleans,
+    Floats,
+    Ids,
+    Source,
+    last_of,
+    memories_by_name,
+)
+from saccade.runtime.front_end import patches_of
 from saccade.runtime.layers import (
     ACTIVATIONS,
     Weights,
@@ -27,8 +41,8 @@ from saccade.runtime.layers import (
     sinusoids,
     split_heads,
 )
-from saccade.runtime.plain_state import KeysValues, PlainState
-from saccade.sites import Site
+from saccade.runtime.plain_state import KeysValues, PlainMemory, PlainState
+from saccade.sites import SOURCE, Site
 from saccade.tensors import row_table
 
 
@@ -40,20 +54,25 @@ class Sight:
     """Where the new tokens stand."""
     allowed: Booleans | None = None
     """Which keys of their own text they may look at; broadcasts to [B, N, T, S]."""
-    memory_allowed: Booleans | None = None
+
+
+NO_MEMORIES: Mapping[str, PlainMemory] = MappingProxyType({})
 
 
 class PlainBlock:
-    """Attention, perhaps a look at a memory, then a feed-forward network."""
+    """Attention, perhaps a look at one memory after the other, then a feed-forward network."""
 
     def __init__(self, config: BlockConfig, weights: Weights, name: str, site: Site, window: int | None) -> None:
         self.config, self.weights, self.name, self.site, self.window = config, weights, name, site, window
         self.activation = ACTIVATIONS[config.activation]
 
-    def __call__(self, x: Floats, sight: Sight, past: KeysValues | None, memory: KeysValues | None) -> Floats:
+    def __call__(
+        self, x: Floats, sight: Sight, past: KeysValues | None, memories: Mapping[str, PlainMemory], layer: int
+    ) -> Floats:
         x = self._add("around_self", x, lambda y: self._look_around(y, sight, past))
-        if memory is not None:
-            x = self._add("around_cross", x, lambda y: self._look_at(memory, y, sight))
+        for name, memory in memories.items():
+            look = partial(self._look_at, name, memory.layers[layer], memory.mask_BS, sight)
+            x = self._add(named("around_cross", name), x, look)
         return self._add("around_feedforward", x, self._feed_forward)
 
     def _add(self, around: str, x: Floats, sublayer: Callable[[Floats], Floats]) -> Floats:
@@ -84,15 +103,18 @@ class PlainBlock:
         context = attend(f"{self.name}.self_attention", self.site, q, k, v, allowed)
         return linear(self.weights, "self_attention.out", merge_heads(context))
 
-    def _look_at(self, memory: KeysValues, x: Floats, sight: Sight) -> Floats:
-        q = split_heads(linear(self.weights, "cross_attention.query", x), self.config.heads)
-        name = f"{self.name}.cross_attention"
-        context = attend(name, Site.cross(), self._rotated(q, sight), *memory, sight.memory_allowed)
-        return linear(self.weights, "cross_attention.out", merge_heads(context))
+    def _look_at(
+        self, memory: str, keys_values: KeysValues, mask_BS: Booleans | None, sight: Sight, x: Floats
+    ) -> Floats:
+        name = named("cross_attention", memory)
+        q = self._rotated(split_heads(linear(self.weights, f"{name}.query", x), self.config.heads), sight)
+        allowed = None if mask_BS is None else mask_BS[:, None, None, :]
+        context = attend(f"{self.name}.{name}", Site.cross(memory), q, *keys_values, allowed)
+        return linear(self.weights, f"{name}.out", merge_heads(context))
 
-    def keys_values(self, states_MSD: Floats) -> KeysValues:
-        """A memory as this block looks at it."""
-        both = linear(self.weights, "cross_attention.project", states_MSD)
+    def keys_values(self, memory: str, states_MSD: Floats) -> KeysValues:
+        """The memory of this name as this block looks at it."""
+        both = linear(self.weights, f"{named('cross_attention', memory)}.project", states_MSD)
         k, v = (split_heads(part, self.config.heads) for part in np.split(both, 2, axis=-1))
         return self._rotated(k, Sight(np.arange(states_MSD.shape[1])[None])), v
 
@@ -125,10 +147,10 @@ class PlainStack:
         x: Floats,
         sight: Sight,
         pasts: list[KeysValues] | None = None,
-        memories: list[KeysValues] | None = None,
+        memories: Mapping[str, PlainMemory] = NO_MEMORIES,
     ) -> Floats:
-        for i, block in enumerate(self.blocks):
-            x = block(x, sight, pasts[i] if pasts else None, memories[i] if memories else None)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, sight, pasts[layer] if pasts else None, memories, layer)
         return normalise(self.weights, "norm", x, self.config.epsilon) if self.config.order == "pre" else x
 
 
@@ -170,40 +192,47 @@ class PlainEmbedding:
 
 
 class PlainEncoder:
-    """Every token looks at every token of its own text."""
+    """Every token looks at every token of its own text, or every patch at every patch of its own picture."""
 
-    def __init__(self, config: StackConfig | BertConfig, weights: Weights) -> None:
-        self.embed = PlainEmbedding(config, weights)
-        self.stack = PlainStack(config, weights, "encoder", Site.encoder())
+    def __init__(self, config: StackConfig | BertConfig, weights: Weights, memory: str = SOURCE) -> None:
+        self.patches = patches_of(config.front_end, weights)
+        if self.patches is None:
+            self.embed = PlainEmbedding(config, weights)
+        self.stack = PlainStack(config, weights, named("encoder", memory), Site.encoder(memory))
 
-    def __call__(self, source_MS: Ids, mask_MS: Booleans | None = None, segments_MS: Ids | None = None) -> ArrayMemory:
-        positions = np.arange(source_MS.shape[1])[None]
+    def __call__(
+        self, source_MS: Source, mask_MS: Booleans | None = None, segments_MS: Ids | None = None
+    ) -> ArrayMemory:
+        grid = None
+        if self.patches is not None:
+            x, mask_MS, grid = self.patches(source_MS, mask_MS)
+        else:
+            x = self.embed(source_MS, np.arange(source_MS.shape[1])[None], segments_MS)
         allowed = None if mask_MS is None else mask_MS[:, None, None, :]
-        return ArrayMemory(
-            self.stack(self.embed(source_MS, positions, segments_MS), Sight(positions, allowed)), mask_MS
-        )
+        return ArrayMemory(self.stack(x, Sight(np.arange(x.shape[1])[None], allowed)), mask_MS, grid=grid)
 
 
 class PlainDecoder:
-    """Every token looks at itself and its past, then at the memory, if there is one."""
+    """Every token looks at itself and its past, then at the memories of these names, if there are any."""
 
-    def __init__(self, config: StackConfig | GptConfig, weights: Weights) -> None:
-        self.config, self.weights = config, weights
+    def __init__(self, config: StackConfig | GptConfig, weights: Weights, memories: Sequence[str] = ()) -> None:
+        self.config, self.weights, self.memories = config, weights, memories
         self.embed = PlainEmbedding(config, weights)
         self.stack = PlainStack(config, weights, "decoder", Site.decoder())
 
-    def start(self, memory: ArrayMemory | None, rows: int = 1) -> PlainState:
-        count = 1 if memory is None else len(memory.states_MSD)
+    def start(self, memory: AnyArrayMemory | None, rows: int = 1) -> PlainState:
+        given = memories_by_name(memory, self.memories)
+        count = len(next(iter(given.values())).states_MSD) if given else 1
         memory_of = np.arange(count).repeat(rows)
         empty = np.zeros(
             (count * rows, self.config.key_heads or self.config.heads, 0, self.config.head_width), np.float32
         )
-        memories, mask = [], None
-        if memory is not None:
-            kept = memory.rows(memory_of)
-            memories, mask = [block.keys_values(kept.states_MSD) for block in self.stack.blocks], kept.mask_MS
+        memories = {
+            name: PlainMemory([block.keys_values(name, kept.states_MSD) for block in self.stack.blocks], kept.mask_MS)
+            for name, kept in ArrayMemories(given).rows(memory_of).by_name.items()
+        }
         pasts = [(empty, empty)] * self.config.layers
-        return PlainState(pasts, np.zeros(count * rows, dtype=np.int64), memories, mask, memory_of)
+        return PlainState(pasts, np.zeros(count * rows, dtype=np.int64), memories, memory_of)
 
     def extend(
         self, tokens_BT: Ids, lengths_B: Ids, state: PlainState, *, every: bool = False
@@ -213,10 +242,9 @@ class PlainDecoder:
         state = state.with_room(used)
         # What a row writes past its own length is hidden by the causal mask and overwritten by what comes next.
         allowed = np.arange(used) <= positions_BT[:, None, :, None]
-        memory_allowed = None if state.memory_mask is None else state.memory_mask[:, None, None, :]
         pasts = [(k[:, :, :used], v[:, :, :used]) for k, v in state.pasts]
         x = self.embed(tokens_BT, positions_BT)
-        x = self.stack(x, Sight(positions_BT, allowed, memory_allowed), pasts, state.memories or None)
+        x = self.stack(x, Sight(positions_BT, allowed), pasts, state.memories)
         # Most prompts are read for the token that follows them: the output layer is the widest of all.
         chosen = x if every else last_of(x, lengths_B)
         return linear(self.weights, "head", chosen), replace(state, lengths_B=state.lengths_B + lengths_B)

@@ -184,7 +184,7 @@ def _scores(pipeline: Filler, folder: ModelFolder, corpus: Corpus, hider: Hider)
     model = filled(folder, config.weights(ids), lambda: build_encoder_model(config, ids)).eval()
     assert isinstance(model, MaskedModel | PermutationModel)
     next_sentence = isinstance(model, MaskedModel) and model.follows is not None
-    context = config.encoder.context
+    context = config.context
     rows = Rows(corpus, vocabulary.marks, context=context, budget=8192, seed=0, next_sentence=next_sentence)
     return guess(model, rows, hider).scores()
 
