@@ -101,7 +101,7 @@ def test_labelled_batches_are_the_arrays_as_tensors(vocabulary: Vocabulary) -> N
 
 def test_pairs_begin_with_the_decoder_start_and_end_with_the_end() -> None:
     batch = SequencePairs(Ragged.of([[20], [21, 22]]), Ragged.of([[23, 24], [25]]), OTHER).batch(np.array([0, 1]))
-    assert batch.source_BS.tolist() == [[20, 8, 9], [21, 22, 8]]
+    assert batch.source.tolist() == [[20, 8, 9], [21, 22, 8]]
     assert batch.target_BT.tolist() == [[6, 23, 24], [6, 25, 9]]
     assert batch.labels_BT.tolist() == [[23, 24, 8], [25, 8, 9]]
     assert batch.real_BT is not None
