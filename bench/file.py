@@ -57,10 +57,7 @@ class Text:
 def compare_file(settings: Settings) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         text = prepare(settings, Path(folder) / "sentences.txt")
-        commands = [
-            Command("saccade translate", "as it is", [*SACCADE, "translate"], settings.threads),
-            Command("saccade translate", "--int8", [*SACCADE, "translate", "--int8"], settings.threads),
-        ]
+        commands = [Command("saccade translate", "as it is", [*SACCADE, "translate"], settings.threads)]
         if installed("CTranslate2", "ctranslate2"):
             commands += tune(settings, text, Path(folder) / "ctranslate2")
         machine = Machine(settings.threads)

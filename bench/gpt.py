@@ -7,8 +7,10 @@ from pathlib import Path
 from bench.console import installed, say
 from bench.contest import (
     CTRANSLATE2,
+    DEFAULT,
     HUGGING_FACE,
     OWN,
+    WHY_DEFAULT,
     Best,
     Contestant,
     Measured,
@@ -29,7 +31,7 @@ from bench.writers.contract import BATCH, FEW, LONG_PROMPT, MANY, MEMORIES, PROM
 from saccade.runtime.contract import How
 
 NEEDS = {CTRANSLATE2: "ctranslate2", HUGGING_FACE: "transformers"}
-HOWS: tuple[How | None, ...] = (None, "int16", "int8")
+HOWS: tuple[How, ...] = (DEFAULT, "int16")
 
 
 def compare_gpt(settings: Settings) -> Report:
@@ -124,6 +126,6 @@ def _about(settings: Settings) -> list[str]:
         f"Each engine runs in a process of its own, in turn (rounds: {settings.rounds()}; in each, the median of at "
         f"least {settings.calls} calls after warm-up). A peer counts with its best setting in each kind of work: "
         f"CTranslate2 of float32 and int8, both of 1 and {settings.threads} threads. “times saccade” compares with "
-        "Saccade as it is, without settings: above 1, Saccade is better."
+        f"Saccade in {DEFAULT}: above 1, Saccade is better. {WHY_DEFAULT}"
     )
     return [work, memory, limit, rounds]

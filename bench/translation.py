@@ -7,8 +7,10 @@ from pathlib import Path
 from bench.console import installed, say
 from bench.contest import (
     CTRANSLATE2,
+    DEFAULT,
     HUGGING_FACE,
     OWN,
+    WHY_DEFAULT,
     Best,
     Contestant,
     Measured,
@@ -24,10 +26,8 @@ from bench.report import Report, Values
 from bench.settings import Settings
 from bench.translators.contract import CELLS, SIZES, SOURCE, TARGET
 
-OWN_INT8 = "saccade int8"
+OWN_INT16 = "saccade int16"
 NEEDS = {CTRANSLATE2: "ctranslate2", HUGGING_FACE: "transformers"}
-DEFAULT = "int16"
-"""How Saccade packs weights unless it is told otherwise: what the ratios are counted from."""
 
 
 def compare_translation(settings: Settings) -> Report:
@@ -42,7 +42,7 @@ def compare_translation(settings: Settings) -> Report:
 def _contestants(settings: Settings, peers: set[str], folder: Path) -> Iterator[Contestant]:
     own = "bench.translators.saccade"
     yield Contestant(OWN, DEFAULT, own, ("--how", DEFAULT), settings.threads)
-    yield Contestant(OWN_INT8, "int8", own, ("--how", "int8"), settings.threads)
+    yield Contestant(OWN_INT16, "int16", own, ("--how", "int16"), settings.threads)
     if CTRANSLATE2 in peers:
         asked = ("--folder", str(folder))
         yield from peer_settings(CTRANSLATE2, "bench.translators.ctranslate2", asked, settings.threads)
@@ -77,7 +77,7 @@ def describe(settings: Settings, machine: Machine, measured: Measured, proofs: l
         f"are not timed. Each engine runs in a process of its own, in turn (rounds: {settings.rounds()}; in each, the "
         f"median of at least {settings.calls} calls after warm-up). A peer counts with its fastest setting in each "
         f"cell: CTranslate2 of float32 and int8, both of 1 and {settings.threads} threads. “times saccade” compares "
-        f"with Saccade's default ({DEFAULT}): above 1, Saccade is faster."
+        f"with Saccade in {DEFAULT}: above 1, Saccade is faster. {WHY_DEFAULT}"
     )
     return Report(
         title="Translation speed",

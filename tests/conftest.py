@@ -154,12 +154,12 @@ def random_tokens_BT(rows: int, length: int, *, vocabulary: int = 20, seed: int 
 
 
 def drawn(sources: Sequence[Sequence[int]], front: PatchesFrontEnd) -> tuple[Source, Array | None]:
-    """Each source as a picture one patch wide, with the mask of its patches: a token, or the end mark, is a patch."""
+    """Each source as a picture one patch wide, with the mask of its pixels: a token, or the end mark, is a patch."""
     tokens_MS, mask_MS = pad_sources(sources, MARKS)
     side = front.patch
     inks = np.random.default_rng(0).standard_normal((100, side, side, front.channels)).astype(np.float32)
     pictures = inks[tokens_MS].reshape(len(tokens_MS), -1, side, front.channels)
-    return pictures, mask_MS
+    return pictures, None if mask_MS is None else mask_MS.repeat(side, axis=1)[..., None].repeat(side, axis=2)
 
 
 def given(config: EncoderDecoderConfig, sources: Sequence[Sequence[int]]) -> tuple[Source | ArraySources, Array | None]:

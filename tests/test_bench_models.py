@@ -202,14 +202,15 @@ def test_saccade_reads_what_the_model_says(tmp_path: Path, monkeypatch: pytest.M
 
 def test_ways_that_come_to_the_same_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     def known(configs: Any, how: How | None) -> Choice:
-        return Choice(how or "int16", "plain" if how == "exact" else "kernels", "")
+        assert how is not None
+        return Choice(how, "plain" if how == "exact" else "kernels", "")
 
     monkeypatch.setattr(contest, "choose", known)
-    hows: tuple[How | None, ...] = (None, "int16", "int8", "exact")
+    hows: tuple[How, ...] = ("int8", "int16", "int8", "exact")
     found = list(own_settings("module", TINY["gpt2"], hows, ("--folder", "f"), 2))
-    assert [one.program for one in found] == [OWN, "saccade int8", "saccade exact"]
-    assert [one.arguments[-1] for one in found] == ["default", "int8", "exact"]
-    assert [one.numbers.weight_bytes for one in found] == [2, 1, 4]
+    assert [one.program for one in found] == [OWN, "saccade int16", "saccade exact"]
+    assert [one.arguments[-1] for one in found] == ["int8", "int16", "exact"]
+    assert [one.numbers.weight_bytes for one in found] == [1, 2, 4]
     monkeypatch.setattr(contest, "choose", lambda configs, how: Choice("exact", "plain", "unknown part"))
     (only,) = own_settings("module", TINY["llama"], hows, (), 2)
     assert (only.program, only.setting, only.numbers) == (OWN, "plain, exact", FLOAT32)

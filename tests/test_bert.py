@@ -13,6 +13,7 @@ from transformers import BertConfig as TheirConfig
 from transformers import BertForPreTraining, BertForSequenceClassification, BertForTokenClassification
 
 from saccade.arch.bert import BertConfig
+from saccade.arch.heads import ClassHead
 from saccade.data.corrupt import Hider, MaskingConfig
 from saccade.data.rows import EPOCH, Rows
 from saccade.data.sentences import UNKNOWN, Corpus, plan_rows, sentences_of
@@ -146,7 +147,9 @@ def test_masked_words_and_what_follows_are_transformers(sizes: tuple[int, int, i
 def test_classes_and_tags_are_transformers(sizes: tuple[int, int, int, int]) -> None:
     ours, theirs = configs(*sizes)
     tokens_BT, mask_BT, segments_BT = batch()
-    classifier: ClassifierModel = with_random_weights(ClassifierModel(Bert(ours, VOCABULARY), 3, 0.0))
+    classifier: ClassifierModel = with_random_weights(
+        ClassifierModel(Bert(ours, VOCABULARY), ClassHead(outputs=3), 0.0)
+    )
     other = BertForSequenceClassification(theirs)
     load_into(other, theirs_of(classifier, sizes[0]))
     tagger: TaggerModel = with_random_weights(TaggerModel(Bert(ours, VOCABULARY), 3, 0.0))

@@ -388,8 +388,7 @@ def test_train_tells_the_new_names_in_one_line_each(tmp_path: Path, monkeypatch:
 def leaves(record: type[BaseModel], path: str = "") -> Iterator[tuple[str, str | None]]:
     """Every field a person can set, with its help; a record within a record is asked for its own fields."""
     for name, field in record.model_fields.items():
-        inner = [part for part in (field.annotation, *get_args(field.annotation)) if isinstance(part, type)]
-        records = [part for part in inner if issubclass(part, BaseModel)]
+        records = list(saccade.config._records_in(field.annotation))
         for part in records:
             yield from leaves(part, f"{path}{name}.")
         # A field with one possible value is the record's own name: there is nothing to help with.

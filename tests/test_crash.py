@@ -34,11 +34,12 @@ def test_a_killed_training_ends_the_same(recipe: Path, expected: dict[str, str])
     assert being_written(run) == {}, "half-written checkpoints were left behind"
 
 
-def test_control_c_saves_and_says_how_to_go_on(recipe: Path, expected: dict[str, str]) -> None:
-    run = recipe.parent / "stopped"
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_saves_and_says_how_to_go_on(recipe: Path, expected: dict[str, str], number: signal.Signals) -> None:
+    run = recipe.parent / f"stopped-{number}"
     with start(recipe, run) as life:
         life.wait_for(lambda: bool(finished(run)))
-        life.process.send_signal(signal.SIGINT)
+        life.process.send_signal(number)
         assert life.end() == 130, life.said()
     step = int(finished(run)[-1].name.removeprefix("step-"))
     assert f"stopped after step {step} and saved; go on with: saccade resume {run}" in life.said()

@@ -207,13 +207,18 @@ def _training(change: Callable[[dict[str, torch.Tensor]], Any]) -> Callable[[Pat
     return applied
 
 
+def _a_moment(tensors: dict[str, torch.Tensor]) -> str:
+    return next(name for name in sorted(tensors) if name.startswith("exp_avg."))
+
+
 OTHER_CHECKPOINTS: dict[str, Callable[[Path], None]] = {
     "weights of other shapes": _other_weights,
     "no random numbers": _training(lambda tensors: tensors.pop("random")),
     "random numbers of another generator": _training(lambda tensors: tensors.update(random=torch.ones(3))),
-    "moments of other shapes": _training(lambda tensors: tensors.update({"0.exp_avg": torch.ones(7, 5)})),
+    "moments of other shapes": _training(lambda tensors: tensors.update({_a_moment(tensors): torch.ones(7, 5)})),
+    "moments of another weight": _training(lambda tensors: tensors.update({"exp_avg.no.such.weight": torch.ones(3)})),
     "no moments": _training(lambda tensors: [tensors.pop(name) for name in list(tensors) if name != "random"]),
-    "a name without number": _training(lambda tensors: tensors.update(strange=torch.ones(1))),
+    "a name without weight": _training(lambda tensors: tensors.update(strange=torch.ones(1))),
     "no sampler": lambda path: reseal(path, lambda manifest: manifest["state"].pop("sampler")),
     "no progress": lambda path: reseal(path, lambda manifest: manifest["state"].pop("progress")),
 }
@@ -226,3 +231,19 @@ def test_a_checkpoint_of_another_training_is_not_resumed(
     for path in checkpoints(run / "checkpoints")[-2:]:
         change(path)
     refused_or_resumed(trained, run)
+
+
+def test_a_checkpoint_of_an_earlier_version_is_one_clear_line(trained: Trained, run: Path) -> None:
+    for path in checkpoints(run / "checkpoints"):
+        reseal(path, lambda manifest: manifest.pop("format"))
+    with pytest.raises(UserError, match="made by an earlier version of Saccade; start the training again") as caught:
+        trained.resume(run)
+    insist_one_line(caught.value)
+    assert "whole" not in str(caught.value)
+
+
+def test_moments_have_the_names_of_their_weights(newest: Path) -> None:
+    weights, training = load_file(newest / "weights.safetensors"), load_file(newest / "training.safetensors")
+    for moment in ("exp_avg", "exp_avg_sq"):
+        shapes = {name.partition(".")[2]: one.shape for name, one in training.items() if name.startswith(f"{moment}.")}
+        assert shapes == {name: one.shape for name, one in weights.items()}

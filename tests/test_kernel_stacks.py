@@ -161,6 +161,21 @@ def test_memory_grows_only_as_needed_and_memories_are_not_copied() -> None:
     assert state.pool.ctypes.data == pool  # beams change places without moving keys
 
 
+@pytest.mark.parametrize("threads", [2, 3])
+def test_texts_that_threads_read_apart_are_read_as_alone(
+    how: How, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many texts: each thread takes some of them through all layers."""
+    model = on_kernels(small_model(), how)
+    texts = random_sequences([70, 64, 90, 3, 81, 66, 100, 1, 77, 64, 64, 95, 128, 66, 70])
+    alone = [read_arrays(model, [text]).states_MSD[0] for text in texts]
+    monkeypatch.setattr(native, "threads", lambda: threads)
+    found = read_arrays(model, texts)
+    assert found.mask_MS is not None
+    for states_SD, mask_S, expected_SD in zip(found.states_MSD, found.mask_MS, alone, strict=True):
+        assert np.array_equal(states_SD[mask_S], expected_SD)
+
+
 def test_positions_beyond_the_learned_ones_are_refused() -> None:
     fast = on_kernels(small_model(positions=LearnedConfig(length=10)))
     with pytest.raises(ValueError, match="10 learned positions"):

@@ -1,10 +1,7 @@
 """The C kernels equal plain PyTorch, up to the rounding they promise."""
 
 import ctypes
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from saccade import native
+from saccade.arch.gpt import GptConfig
 from saccade.decode.choose import best_tokens
+from saccade.runtime.kernels import unknown_parts
 from saccade.runtime.packing import Packed
 
 needs_kernels = pytest.mark.skipif(native.kernels() is None, reason=f"no C kernels: {native.why_not()}")
@@ -26,7 +25,7 @@ def _no_gradients() -> object:
 
 
 def packed(linear: nn.Linear, bits: int) -> Callable[[Tensor], Tensor]:
-    layer = Packed(linear.weight.numpy(), None if linear.bias is None else linear.bias.numpy(), bits)
+    layer = Packed.of(linear.weight.numpy(), None if linear.bias is None else linear.bias.numpy(), bits)
     return lambda x: torch.from_numpy(layer(x.numpy()))
 
 
@@ -57,6 +56,53 @@ def test_the_largest_integers_do_not_overflow() -> None:
     x = torch.ones(7, 4096)
     torch.testing.assert_close(packed(linear, 16)(x), linear(x), rtol=1e-5, atol=0)
     torch.testing.assert_close(packed(linear, 8)(-x), linear(-x), rtol=1e-5, atol=0)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("weight", [1.0, -1.0])
+def test_the_widest_layer_does_not_overflow(bits: int, weight: float) -> None:
+    """Whatever comes first: sums that grow and shrink again, and bytes that are shifted to be positive."""
+    inputs = native.MOST_INPUTS
+    linear = nn.Linear(inputs, 17, bias=False)
+    linear.weight.fill_(weight)
+    x = torch.ones(5, inputs)
+    x[1] = -1
+    x[2, inputs // 4 :] = -1
+    x[3, : inputs // 4] = -1
+    x[4, ::2] = -1
+    torch.testing.assert_close(packed(linear, bits)(x), linear(x), rtol=1e-5, atol=1e-2)
+
+
+def test_a_wider_layer_is_refused() -> None:
+    with pytest.raises(ValueError, match="131,073 inputs"):
+        packed(nn.Linear(native.MOST_INPUTS + 1, 1, bias=False), 8)
+    config = GptConfig(layers=1, width=16, heads=2, feedforward=native.MOST_INPUTS + 1)
+    assert unknown_parts(config) == ["feedforward = 131073"]
+    assert unknown_parts(GptConfig(layers=1, width=16, heads=2, feedforward=native.MOST_INPUTS)) == []
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf, 3e38])
+def test_a_row_of_bad_numbers_spoils_no_other(bits: int, bad: float) -> None:
+    layer, x = packed(nn.Linear(100, 60), bits), torch.randn(7, 100)
+    before = layer(x)
+    x[3, ::7] = bad
+    after = layer(x)
+    assert torch.equal(after[:3], before[:3])
+    assert torch.equal(after[4:], before[4:])
+
+
+def test_the_best_of_rows_with_bad_numbers_are_tokens() -> None:
+    logits = torch.randn(5, 100)
+    logits[1, 10:] = torch.nan
+    logits[2] = torch.nan
+    logits[3] = -torch.inf
+    logits[4, 5] = torch.inf
+    logprobs, tokens = best_tokens(logits.numpy(), 4)
+    assert ((tokens >= 0) & (tokens < 100)).all()
+    expected = logits[:1].log_softmax(dim=1).topk(4, dim=1)
+    assert tokens[:1].tolist() == expected.indices.tolist()
+    torch.testing.assert_close(torch.from_numpy(logprobs[:1]), expected.values, rtol=1e-5, atol=1e-5)
 
 
 def test_zeros_stay_zeros() -> None:
@@ -124,27 +170,6 @@ def test_without_kernels_numpy_finds_the_same_tokens(monkeypatch: pytest.MonkeyP
     expected = logits.log_softmax(dim=1).topk(3, dim=1)
     assert tokens.tolist() == expected.indices.tolist()
     torch.testing.assert_close(torch.from_numpy(logprobs), expected.values)
-
-
-def load_elsewhere(*, cache: Path, path: str) -> str:
-    """What another process, with another cache and search path, says of the kernels."""
-    code = "from saccade import native; print(native.why_not() or 'there')"
-    environment = {"XDG_CACHE_HOME": str(cache), "PATH": path, "PYTHONPATH": ":".join(sys.path)}
-    found = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    return found.stdout.strip()
-
-
-def test_without_a_compiler_or_a_cache_the_reason_is_said(tmp_path: Path) -> None:
-    assert "compiler" in load_elsewhere(cache=tmp_path, path="/nowhere")
-    (tmp_path / "file").write_text("")
-    assert "file" in load_elsewhere(cache=tmp_path / "file", path="/usr/bin:/bin")
-
-
-def test_a_damaged_library_is_not_the_end(tmp_path: Path) -> None:
-    folder = tmp_path / "saccade"
-    folder.mkdir()
-    (folder / f"kernels-{native.identity()}.so").write_bytes(b"not a library")
-    assert load_elsewhere(cache=tmp_path, path="/usr/bin:/bin") != "there"
 
 
 def test_the_structures_are_as_large_as_in_c() -> None:

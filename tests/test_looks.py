@@ -21,6 +21,7 @@ from saccade.look.picture import png, svg
 from saccade.look.record import LayerLooks, Looks
 from saccade.look.terminal import draw_in_terminal
 from saccade.sites import Kind
+from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 
 SOURCE = Pieces(labels=(" this", " c", "at", "(end)"), alone=(3,))
 TARGET = Pieces(labels=(" est", "e", " gato", "(end)"), alone=(3,))
@@ -49,6 +50,18 @@ def test_pieces_of_a_word_are_one_and_marks_stand_alone() -> None:
     assert [typed.name(group) for group in typed.groups()] == ["a", "<", "s", ">", "b"], "typed, it is punctuation"
     letters = Pieces.letters(["k", "n", " ", "\x07"])
     assert [letters.name(group) for group in letters.groups()] == ["k", "n", "␣", "\ufffd"]
+
+
+def test_bytes_of_a_character_are_drawn_as_the_character() -> None:
+    vocabulary = train_vocabulary(TokensConfig.read({"kind": "bytes"}, where="test"), ["a cat"])
+    (ids,) = vocabulary.encode(["a 猫é"])
+    axis = Pieces.of(vocabulary, [vocabulary.marks.begin, *ids], end=True)
+    assert [axis.name(group) for group in axis.groups()] == ["(begin)", "a", "猫é", "(end)"]
+    assert len(axis) == len(ids) + 2, "every position keeps its place"
+    cut = Pieces.of(vocabulary, ids[:-1])
+    assert cut.name(cut.groups()[-1]) == "猫\ufffd", "half a character is none"
+    letters = Pieces.letters(axis.labels)
+    assert [letters.name([place]) for place in range(len(axis))][-6:] == ["…", "…", "猫", "…", "é", "(end)"]
 
 
 def test_other_axes_name_every_position() -> None:
@@ -292,10 +305,10 @@ def shown(alignment: Alignment, width: int) -> list[str]:
 def test_a_long_text_is_not_wider_than_the_terminal(width: int) -> None:
     words = [f"word{n}" for n in range(35)] + ["donaudampfschifffahrtsgesellschaftskapitän"]
     lines = shown(Alignment(words, words, np.eye(36), "cross-attention"), width)
-    # The last line is the title, which may wrap.
-    assert max(cell_len(line) for line in lines[:-1]) <= width
-    assert "panels" in lines[-1]
+    assert max(map(cell_len, lines)) <= width
+    assert "panels" in "".join(lines[-2:])
     assert sum(line.count("100 ") for line in lines) == 36, "every weight is shown once"
+    assert "left out" in "".join(lines)
     for word in words[:9]:
         assert sum(f"╭ {word}" == line.strip(" │") for line in lines) == 1
 

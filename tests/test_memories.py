@@ -3,7 +3,7 @@
 What holds for every family (padding, steps, joins, the runtime) is tested with all families; here is what is new.
 """
 
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,23 +27,23 @@ from conftest import (
     tensors,
 )
 from saccade import native
-from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
-from saccade.arch.front_end import PatchesFrontEnd
-from saccade.arch.heads import ClassHead, EncoderModel, TagsHead
-from saccade.arch.weights import flops, parameters, stored
+from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.decode.row import Beam, Greedy, RowRequest
 from saccade.decode.search import search
 from saccade.errors import WrongUse
+from saccade.folder import read_folder
 from saccade.models.answering import arrays_of
 from saccade.models.contract import Memory, NamedMemories
-from saccade.models.encdec import EncoderDecoder
-from saccade.models.encoders import build_encoder_model
-from saccade.nn.front_end import Patches
+from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.nn.watch import watch
-from saccade.runtime.contract import Array, ArrayMemories, ArrayMemory
-from saccade.runtime.open import EncoderRuntime, SequenceRuntime
+from saccade.pipelines.opening import open_sequence
+from saccade.runtime.contract import ArrayMemories
+from saccade.runtime.open import SequenceRuntime
 from saccade.runtime.watch import watching
 from saccade.sites import Edit
+from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
+from saccade.weights import filled, write_folder
+from tiny import ask
 
 NEAR = 1e-5
 SOURCES, TARGET_BT = random_sequences([6, 3, 5]), random_tokens_BT(3, 5, seed=1)
@@ -227,180 +227,30 @@ def test_the_kernels_refuse_several_memories_by_name(model: EncoderDecoder) -> N
     assert "encoders = picture, question" in choice.why
 
 
-# Pictures
-
-
-def pictures(sizes: list[tuple[int, int]], front: PatchesFrontEnd) -> list[Array]:
-    """Pictures of so many patches each."""
-    random = np.random.default_rng(0)
-    return [
-        random.standard_normal((rows * front.patch, columns * front.patch, front.channels)).astype(np.float32)
-        for rows, columns in sizes
-    ]
-
-
-def padded(ones: list[Array], front: PatchesFrontEnd) -> tuple[Array, Array]:
-    """In the upper left corner of the largest picture there is, with what would be noticed around them; and which
-    patches are real."""
-    rows, columns = front.grid
-    whole = np.full((len(ones), front.height, front.width, front.channels), 9, dtype=np.float32)
-    mask = np.zeros((len(ones), rows, columns), dtype=bool)
-    for number, one in enumerate(ones):
-        height, width = one.shape[:2]
-        whole[number, :height, :width] = one
-        mask[number, : height // front.patch, : width // front.patch] = True
-    return whole, mask.reshape(len(ones), -1)
-
-
-@dataclass(frozen=True)
-class Case:
-    model: Any
-    config: EncoderModel
-    front: PatchesFrontEnd
-
-
-def classifier(pooling: str, *, class_token: bool = True, **options: Any) -> Case:
-    torch.manual_seed(0)
-    front = PatchesFrontEnd.read(FRONT | {"class_token": class_token}, where="test")
-    encoder = StackConfig.read(STACK | {"front": front.table(), "activation": "gelu"} | options, where="test")
-    config = EncoderModel(encoder=encoder, head=ClassHead.read({"outputs": 5, "pooling": pooling}, where="test"))
-    model = build_encoder_model(config, 0).eval()
+@pytest.mark.parametrize("storage", ["float32", "int8"])
+def test_a_folder_with_several_memories_answers_as_the_model_that_was_stored(tmp_path: Path, storage: Any) -> None:
+    """With the tied token vectors stored once; doctor says why the kernels do not run it."""
+    vocabulary = train_vocabulary(TokensConfig(kind="bytes"), ["a"])
+    encoders = {"picture": ANCESTORS["patches to gru"]["encoder"], "question": STACK}
+    model = shaken({"encoders": encoders, "decoder": STACK, "tie": "all"}, len(vocabulary), 0)
+    table = {"task": "translation", "name": "two", "model": model.config.table(), "layer": 1}
+    write_folder(tmp_path, table, model, vocabulary.tokenizer.to_str(), storage=storage)
+    runtime = open_sequence(read_folder(tmp_path), vocabulary, "exact")
+    stored_model = filled(
+        read_folder(tmp_path),
+        model.config.weights(len(vocabulary)),
+        lambda: build_encoder_decoder(model.config, len(vocabulary)),
+    ).eval()
+    state = runtime.decoder.start(read_arrays(runtime, SOURCES))
+    found, _ = runtime.decoder.extend(TARGET_BT.numpy(), np.full(3, TARGET_BT.shape[1]), state, every=True)
     with torch.no_grad():
-        for weight in model.parameters():
-            weight.add_(0.1 * torch.randn_like(weight))
-    return Case(model, config, front)
-
-
-SIZES = [(2, 3), (1, 3), (2, 1), (1, 2)]
-
-
-def by_torch(model: Any, whole: Array, mask: Array | None = None) -> Array:
-    with torch.no_grad():
-        logits: Tensor = model(torch.from_numpy(whole), None if mask is None else torch.from_numpy(mask))
-    return logits.numpy()
-
-
-@pytest.mark.parametrize("pooling", ["dense", "first", "mean"])
-def test_pictures_of_any_size_are_each_alone(pooling: str) -> None:
-    case = classifier(pooling)
-    ones = pictures(SIZES, case.front)
-    together = by_torch(case.model, *padded(ones, case.front))
-    for one, logits in zip(ones, together, strict=True):
-        np.testing.assert_allclose(by_torch(case.model, one[None])[0], logits, atol=NEAR)
-
-
-@pytest.mark.parametrize(
-    "options", [{}, {"order": "post"}, {"norm": "rms", "gated": True, "activation": "silu"}], ids=str
-)
-@pytest.mark.parametrize(
-    ("pooling", "class_token"), [("dense", True), ("first", True), ("mean", False), ("mean", True)]
-)
-def test_the_runtimes_classify_pictures_as_pytorch_does(
-    pooling: str, class_token: bool, options: dict[str, Any]
-) -> None:
-    case = classifier(pooling, class_token=class_token, **options)
-    whole, mask = padded(pictures(SIZES, case.front), case.front)
-    expected, weights = by_torch(case.model, whole, mask), arrays_of(case.model)
-    plain = EncoderRuntime(case.config, weights, "exact")
-    np.testing.assert_allclose(plain.outputs(whole, mask), expected, atol=NEAR)
-    assert plain.context == case.front.length
+        expected = stored_model(*tensors(SOURCES, model), TARGET_BT).numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-4)
     if native.kernels() is not None:
-        fast = EncoderRuntime(case.config, weights)
-        assert fast.choice.engine == "kernels"
-        difference = fast.outputs(whole, mask) - expected
-        assert float(np.linalg.norm(difference) / np.linalg.norm(expected)) < 2e-3
-
-
-def test_the_looks_of_a_picture_classifier_are_heard() -> None:
-    case = classifier("first")
-    one = np.stack(pictures([(2, 3)], case.front))
-    with torch.no_grad(), watch(case.model) as looks:
-        case.model(torch.from_numpy(one))
-    heard = EncoderRuntime(case.config, arrays_of(case.model)).look(one)
-    assert heard.encoder.shape == (2, 1, 4, 7, 7)
-    np.testing.assert_allclose(heard.encoder, looks.encoder.numpy(), atol=NEAR)
-
-
-@pytest.mark.parametrize("name", ["patches to transformer", "patches, class token, post-norm"])
-def test_the_kernels_read_pictures(name: str) -> None:
-    if native.kernels() is None:
-        pytest.skip(f"no C kernels: {native.why_not()}")
-    model = ancestor(name)
-    fast, plain = SequenceRuntime(model.config, arrays_of(model)), on_plain(model)
-    assert fast.choice.engine == "kernels"
-    found, expected = (read_arrays(runtime, SOURCES) for runtime in (fast, plain))
-    assert isinstance(found, ArrayMemory)
-    assert isinstance(expected, ArrayMemory)
-    real_MS = expected.mask_MS
-    np.testing.assert_allclose(found.states_MSD[real_MS], expected.states_MSD[real_MS], atol=2e-3)
-    assert found.grid == expected.grid
-
-
-def test_a_memory_of_a_picture_has_its_grid() -> None:
-    model = ancestor("patches, class token, post-norm")
-    front = model.encoder.config.front
-    one = np.stack(pictures([(3, 2)], front))
-    memory, arrays = model.read(torch.from_numpy(one)), on_plain(model).read(one)
-    assert memory.grid == arrays.grid == by_pytorch(model).read(one).grid == (3, 2)
-    assert memory.states_MSD.shape[1] == arrays.states_MSD.shape[1] == 1 + 3 * 2, "the class token stands before"
-    assert arrays.rows(np.array([0, 0])).grid == (3, 2)
-    assert read(ancestor("transformer to gru"), SOURCES).grid is None
-
-
-def test_a_patch_is_its_own_square_and_knows_its_place() -> None:
-    front = PatchesFrontEnd.read(FRONT, where="test")
-    patches = Patches(front, 8, 0.0)
-    (one,) = pictures([(2, 3)], front)
-    before = patches(torch.from_numpy(one[None])).x_MSD[0].detach()
-    for row in range(2):
-        for column in range(3):
-            changed = one.copy()
-            changed[4 * row + 1, 4 * column + 2] += 1
-            after = patches(torch.from_numpy(changed[None])).x_MSD[0].detach()
-            moved = (after - before).abs().amax(-1) > 0
-            assert moved.nonzero().flatten().tolist() == [3 * row + column]
-    corner = patches(torch.from_numpy(one[None, :, :4])).x_MSD[0]
-    torch.testing.assert_close(corner, before[[0, 3]], msg="the left column of patches keeps its places")
-
-
-def test_pictures_that_do_not_fit_are_refused() -> None:
-    front = PatchesFrontEnd.read(FRONT, where="test")
-    for height, width, channels, words in (
-        (8, 16, 3, "8 x 16 pixels with 3 channels was given to a model that reads 8 x 12"),
-        (8, 12, 1, "with 1 channels"),
-        (8, 10, 3, "8 x 10 pixels do not divide into patches of 4"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            front.grid_of(height, width, channels)
+        assert "plain, exact: the C kernels do not know encoders = picture, question" in ask("doctor", tmp_path).out
 
 
 # The records
-
-
-@pytest.mark.parametrize(
-    ("layers", "width", "heads", "patch", "count"),
-    [(12, 768, 12, 16, 86_567_656), (24, 1024, 16, 16, 304_326_632), (32, 1280, 16, 14, 632_045_800)],
-    ids=["ViT-B/16", "ViT-L/16", "ViT-H/14"],
-)
-def test_vision_transformers_are_counted_exactly(layers: int, width: int, heads: int, patch: int, count: int) -> None:
-    encoder = StackConfig(
-        layers=layers,
-        width=width,
-        heads=heads,
-        feedforward=4 * width,
-        activation="gelu",
-        front=PatchesFrontEnd(patch=patch, class_token=True),
-    )
-    assert parameters(EncoderModel(encoder=encoder, head=ClassHead(outputs=1000, pooling="first")).weights(0)) == count
-
-
-@pytest.mark.parametrize("class_token", [False, True])
-@pytest.mark.parametrize("pooling", ["dense", "first", "mean"])
-def test_a_picture_classifier_has_the_listed_tensors(pooling: str, class_token: bool) -> None:
-    case = classifier(pooling, class_token=class_token)
-    assert stored(case.config.weights(0)) == {
-        name: tuple(weight.shape) for name, weight in case.model.named_parameters()
-    }
 
 
 def test_each_memory_is_counted_by_its_own_positions() -> None:
@@ -409,13 +259,6 @@ def test_each_memory_is_counted_by_its_own_positions() -> None:
     apart = [config.flops(20, {"picture": 7, "question": 0}, 0), config.flops(20, {"picture": 0, "question": 4}, 0)]
     assert whole == sum(apart) + config.flops(20, {"picture": 0, "question": 0}, 3)
     assert apart[0] == 7 * config.flops(20, {"picture": 1, "question": 0}, 0) > 0
-
-
-def test_a_class_token_is_a_position_but_no_patch() -> None:
-    case = classifier("first")
-    matrices = sum(w.numel() for n, w in case.model.encoder.named_parameters() if w.ndim == 2 and "embed" not in n)
-    assert case.model.encoder.flops(7) == 2 * (7 * matrices + 6 * case.model.encoder.embed.patches.weight.numel())
-    assert flops(case.config.weights(0), {"row": 1}) == 2 * 5 * 16
 
 
 def test_a_config_reads_what_it_writes_and_an_only_encoder_has_the_keys_it_had() -> None:
@@ -449,11 +292,3 @@ def test_what_does_not_fit_is_said_in_one_line(table: dict[str, Any], words: str
     with pytest.raises(WrongUse, match=words) as raised:
         EncoderDecoderConfig.read(table, where="model")
     assert "\n" not in str(raised.value)
-
-
-def test_only_classes_stand_on_pictures() -> None:
-    encoder = StackConfig.read(STACK | {"front": FRONT}, where="test")
-    with pytest.raises(ValueError, match="only classes"):
-        EncoderModel(encoder=encoder, head=TagsHead(outputs=2))
-    with pytest.raises(ValueError, match="needs a front end"):
-        EncoderModel(encoder=StackConfig(), head=ClassHead(outputs=2))

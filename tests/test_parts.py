@@ -1,14 +1,18 @@
 """A batch in parts, side by side, is the batch."""
 
+from typing import Any, get_args
+
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from conftest import MARKS
 from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
+from saccade.train.gradients import PlainGradients, Way, choose_gradients
 from saccade.train.objective import SequenceObjective
 from saccade.train.parts import BatchParts
 
@@ -72,3 +76,58 @@ def test_the_number_of_threads_is_as_before() -> None:
     threads = torch.get_num_threads()
     gradients(build(0.0), np.arange(8), 2)
     assert torch.get_num_threads() == threads
+
+
+def plain_gradients(model: EncoderDecoder, indices: np.ndarray) -> tuple[float, list[torch.Tensor]]:
+    objective = SequenceObjective(smoothing=0.1)
+    way = PlainGradients(model, objective)
+    batches = [examples(int(indices.max()) + 1).batch(part) for part in way.split(indices)]
+    assert len(batches) == 1
+    loss = sum(losses["loss"] for losses in way.add_gradients(batches, objective.count(batches[0])))
+    return loss, [weight.grad for weight in model.parameters() if weight.grad is not None]
+
+
+def test_one_pass_over_the_batch_equals_one_part() -> None:
+    found = []
+    for compute in (plain_gradients, lambda model, indices: gradients(model, indices, 1)):
+        model = build(0.3)
+        torch.manual_seed(7)
+        found.append(compute(model, np.arange(24)))
+    assert found[0][0] == found[1][0]
+    assert all(torch.equal(one, other) for one, other in zip(found[0][1], found[1][1], strict=True))
+
+
+def test_gradients_of_several_batches_add_up() -> None:
+    objective, data = SequenceObjective(smoothing=0.1), examples(6)
+    halves = [data.batch(np.arange(3)), data.batch(np.arange(3, 6))]
+    model, count = build(0.0), sum(objective.count(half) for half in halves)
+    loss = sum(losses["loss"] for losses in PlainGradients(model, objective).add_gradients(halves, count))
+    expected_loss, expected = gradients(build(0.0), np.arange(6), 1)
+    assert loss == pytest.approx(expected_loss, abs=1e-5)
+    torch.testing.assert_close([weight.grad for weight in model.parameters()], expected, atol=1e-5, rtol=1e-4)
+
+
+def test_the_way_is_chosen_by_name() -> None:
+    model, objective = build(0.0), SequenceObjective()
+    kinds = {way: type(choose_gradients(way, model, objective, torch.float32)) for way in get_args(Way)}
+    assert kinds == {"auto": BatchParts, "threads": BatchParts, "plain": PlainGradients}
+
+
+class Wrapper(nn.Module):
+    """Stands for what wraps a module, such as DDP: it sees its calls, and nothing of the model inside."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner, self.calls = inner, 0
+
+    def forward(self, *batch: Any) -> Any:
+        self.calls += 1
+        return self.inner(*batch)
+
+
+def test_a_batch_is_one_call_of_one_module() -> None:
+    way = PlainGradients(build(0.0), SequenceObjective())
+    way.module = wrapper = Wrapper(way.module)
+    batch = examples(5).batch(np.arange(5))
+    list(way.add_gradients([batch, batch], 1))
+    assert wrapper.calls == 2

@@ -130,7 +130,7 @@ CRAFTED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     ),
     "id beyond the vocabulary": (lambda file: file["model"]["vocab"].update(zz=10**6), "do not have the ids"),
     "two tokens with one id": (lambda file: file["model"]["vocab"].update(zz=300), ""),
-    "negative id": (lambda file: file["model"]["vocab"].update(zz=-1), "not a tokenizer"),
+    "negative id": (lambda file: file["model"]["vocab"].update(zz=-1), "do not have the ids"),
     "merge of no token": (joined(["qqq", "zzz"]), "not a tokenizer"),
     "text that becomes a mark": (joined(["<", "s>"]), "it joins '<' and 's>', but marks and bytes are not text"),
     "text that becomes a byte": (

@@ -9,10 +9,10 @@ import pytest
 import saccade
 
 PACKAGE = Path(saccade.__file__).parent
-# `errors` stands below everything, `config` included.
+# `errors` and `cache` stand below everything, `config` included.
 RANKS = {
-    **dict.fromkeys(["errors"], -1),
-    **dict.fromkeys(["config", "native", "sites"], 0),
+    **dict.fromkeys(["errors", "cache"], -1),
+    **dict.fromkeys(["config", "files", "native", "sites"], 0),
     **dict.fromkeys(["arch", "tokens", "tensors"], 1),
     **dict.fromkeys(["axes"], 1.25),
     **dict.fromkeys(["sources"], 1.5),
@@ -29,7 +29,9 @@ RANKS = {
 }
 ANSWERING = {
     "errors",
+    "cache",
     "config",
+    "files",
     "native",
     "arch",
     "tokens",

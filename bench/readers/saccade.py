@@ -40,7 +40,7 @@ def mixed_ways(read: Read) -> dict[str, ReadTexts]:
 
 def main() -> None:
     given = read_arguments(SIZES, "folder", "how")
-    how: How | None = None if given.how == "default" else given.how
+    how: How = given.how
     choice, read = open_encoder(Path(given.folder), SIZES[given.size], how)
     measure_reader(f"saccade {__version__}, {choice}", read, mixed_ways(read), given.calls)
 

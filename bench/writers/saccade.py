@@ -41,7 +41,7 @@ def writer(runtime: LanguageRuntime) -> Write:
 
 def main() -> None:
     given = read_arguments(SHAPES, "folder", "how")
-    how: How | None = None if given.how == "default" else given.how
+    how: How = given.how
     before = resident()
     shape = SHAPES[given.size]
     runtime = open_runtime(Path(given.folder), shape, how)

@@ -8,17 +8,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from saccade.look.record import Looks
     from saccade.look.watch import watch
     from saccade.nn.attention import attention
     from saccade.pipelines.load import load
     from saccade.sites import Edit
     from saccade.tasks.training import train
 
-__all__ = ["Edit", "attention", "load", "train", "watch"]
+__all__ = ["Edit", "Looks", "attention", "load", "train", "watch"]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Edit": "saccade.sites",
+    "Looks": "saccade.look.record",
     "attention": "saccade.nn.attention",
     "load": "saccade.pipelines.load",
     "watch": "saccade.look.watch",

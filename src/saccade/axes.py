@@ -11,6 +11,12 @@ from saccade.tokens.vocabulary import Vocabulary
 BEGIN_LABEL, END_LABEL = "(begin)", "(end)"
 LARGEST_GRID = 4_096
 """Rows or columns."""
+UNFINISHED = "\ufffd"
+"""What some bytes of a character look like."""
+LONGEST_CHARACTER = 4
+"""Bytes of UTF-8."""
+MOST_MOMENTS = 60
+"""Of a recording, in a picture."""
 Groups = list[list[int]]
 """Positions that are drawn as one."""
 
@@ -20,7 +26,7 @@ class Pieces(Record):
 
     kind: Literal["pieces"] = "pieces"
     labels: tuple[str, ...]
-    """A piece that begins a word begins with a space."""
+    """A piece that begins a word begins with a space; one that only begins a character is empty."""
     alone: tuple[int, ...] = ()
     """Positions that are drawn by themselves, such as marks and letters, counted from 0."""
 
@@ -30,7 +36,7 @@ class Pieces(Record):
         marks = vocabulary.marks
         ids = [*ids, marks.end] if end else ids
         named = {marks.begin: BEGIN_LABEL, marks.start: BEGIN_LABEL, marks.end: END_LABEL}
-        labels = (named.get(i, piece) for i, piece in zip(ids, vocabulary.pieces(ids), strict=True))
+        labels = (named.get(i, piece) for i, piece in zip(ids, _spelt(vocabulary, ids), strict=True))
         return cls(labels=tuple(labels), alone=tuple(place for place, i in enumerate(ids) if i in marks.special))
 
     @classmethod
@@ -57,7 +63,8 @@ class Pieces(Record):
 
     def name(self, group: Sequence[int]) -> str:
         """As it can be drawn: what has no shape, such as a control character, is shown as U+FFFD."""
-        word = "".join(self.labels[place] for place in group).strip() or "␣"
+        text = "".join(self.labels[place] for place in group)
+        word = text.strip() or ("␣" if text else "…")
         return "".join(letter if letter.isprintable() else "\ufffd" for letter in word)
 
 
@@ -98,6 +105,11 @@ class Time(_Single):
     def __len__(self) -> int:
         return self.count
 
+    def groups(self) -> Groups:
+        """Moments of equal length, as many as can be told apart."""
+        each = max(1, -(-self.count // MOST_MOMENTS))
+        return [list(range(first, min(first + each, self.count))) for first in range(0, self.count, each)]
+
     def name(self, group: Sequence[int]) -> str:
         return f"{group[0] * self.seconds:.2f} s"
 
@@ -131,7 +143,24 @@ class Positions(_Single):
 Axis = Annotated[Pieces | Grid | Time | Actions | Positions, Field(discriminator="kind")]
 
 
+def _spelt(vocabulary: Vocabulary, ids: Sequence[int]) -> list[str]:
+    """Each id as text; a character that several ids make stands at the last of them."""
+    found: list[str] = []
+    waiting: list[int] = []
+    for place, (i, piece) in enumerate(zip(ids, vocabulary.pieces(ids), strict=True)):
+        if i in vocabulary.marks.special:
+            found.append(piece)
+            continue
+        waiting.append(i)
+        text = piece if len(waiting) == 1 else vocabulary.decode(waiting, continues=True)
+        last = place + 1 == len(ids) or ids[place + 1] in vocabulary.marks.special
+        unfinished = text.endswith(UNFINISHED) and len(waiting) < LONGEST_CHARACTER and not last
+        found.append("" if unfinished else text)
+        waiting = waiting if unfinished else []
+    return found
+
+
 def _is_punctuation(piece: str) -> bool:
     """Only punctuation; a part of a character (shown as U+FFFD) is none."""
     text = piece.strip()
-    return bool(text) and not any(letter.isalnum() for letter in text) and "\ufffd" not in text
+    return bool(text) and not any(letter.isalnum() for letter in text) and UNFINISHED not in text

@@ -20,14 +20,19 @@ from safetensors import SafetensorError
 from saccade.arch.weights import Weights, difference, stored
 from saccade.config import Record, Table
 from saccade.errors import UserError, WrongUse
-from saccade.tensors import StoredTensors, read_tensors
+from saccade.files import parse_json, read_file
+from saccade.tensors import LARGE, MappedFile, StoredTensors, WrongDigest, read_tensors
 from saccade.tokens.marks import Marks
 
 FORMAT = 2
 """Format 1 had other key names in config.json, which are still read, and no marks."""
-LARGEST_JSON = 64 * 2**20
+LARGEST_CONFIG = 8 * 2**20
+LARGEST_JSON = 32 * 2**20
+"""Read, the worst JSON is twenty times as large."""
 LARGEST_LIST = 64 * 2**20
+LARGEST_WEIGHTS = 16 * 2**30
 WORDS = "words.txt.xz"
+DAMAGED = "damaged: its SHA-256 is not the one in config.json"
 Storage = Literal["float32", "float16", "int8"]
 
 
@@ -106,9 +111,10 @@ class ModelFolder:
         found = {name: tensor.shape for name, tensor in tensors.items()}
         if wrong := difference(stored(described), found):
             raise UserError(f"{self.path}: weights and config.json disagree: {wrong}")
-        if not all(tensor.is_finite() for tensor in tensors.values()):
+        if not self.weights.are_finite():
             raise UserError(f"{self.path}: the weights hold NaN or infinite numbers")
-        return StoredTensors({name: tensors[weight.same_as or name] for name, weight in described.items()})
+        named = {name: tensors[weight.same_as or name] for name, weight in described.items()}
+        return StoredTensors(named, self.weights.file)
 
 
 def write_card(path: Path, text: str) -> None:
@@ -131,17 +137,30 @@ def replace_file(file: Path, content: bytes) -> None:
         raise UserError(f"could not write {file}: {error.strerror or error}") from None
 
 
+def change_config(path: Path, changes: Table) -> None:
+    """Put settings into the config.json of a whole folder."""
+    write_config(path, _read_table(path) | changes)
+
+
+def write_config(path: Path, config: Table) -> None:
+    """`config` has the digests of the other files; its own is computed."""
+    whole = config | {"sha256": config["sha256"] | {"config.json": digest_of(config)}}
+    replace_file(path / "config.json", (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode())
+
+
 def read_config(path: Path) -> ModelConfig:
     """config.json alone, checked as far as it goes."""
+    return ModelConfig.of(_read_table(path))
+
+
+def _read_table(path: Path) -> Table:
+    """The plain table of config.json, its own digest checked."""
     file = path / "config.json"
     if not path.is_dir():
         raise UserError(f"{path}: no such model folder")
     if not file.exists():
         raise UserError(f"{path}: not a model folder: it has no config.json{_unfinished(path)}")
-    try:
-        config = json.loads(_content(file, LARGEST_JSON))
-    except (ValueError, RecursionError):
-        raise UserError(f"{file}: not valid JSON") from None
+    config = parse_json(read_file(file, LARGEST_CONFIG), file)
     if not isinstance(config, dict) or not isinstance(config.get("format"), int):
         raise UserError(f"{file}: not a Saccade model: it states no format")
     if config["format"] > FORMAT:
@@ -151,7 +170,7 @@ def read_config(path: Path) -> ModelConfig:
             raise UserError(f"{file}: {key} is missing or not a {kind.__name__}")
     if config["sha256"].get("config.json") != digest_of(config):
         raise UserError(f"{file}: damaged or changed by hand: its SHA-256 is not the one it states")
-    return ModelConfig.of(config)
+    return config
 
 
 def digest_of(config: Table) -> str:
@@ -166,19 +185,39 @@ def read_folder(path: Path) -> ModelFolder:
     digests = config.sha256
     contents = {}
     listed = [WORDS] if WORDS in digests else []
-    for name in ("model.safetensors", "tokenizer.json", *listed):
-        content = _content(path / name, None if name.endswith("safetensors") else LARGEST_JSON)
-        if hashlib.sha256(content).hexdigest() != digests.get(name):
-            raise UserError(f"{path / name}: damaged: its SHA-256 is not the one in config.json")
-        contents[name] = content
+    for name in ("tokenizer.json", *listed):
+        contents[name] = _content_of(path / name, LARGEST_JSON, digests)
     try:
         tokenizer = contents["tokenizer.json"].decode("utf-8")
-        weights = read_tensors(contents["model.safetensors"])
+        weights = _weights(path / "model.safetensors", digests)
     # A hostile header can ask for shapes and types that there are not, each in its own kind of error.
     except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise UserError(f"{path}: cannot be read: {str(error)[:200]}") from None
     words = _list(path / WORDS, contents[WORDS]) if listed else None
     return ModelFolder(path, config, tokenizer, weights, words)
+
+
+def _weights(file: Path, digests: Table) -> StoredTensors:
+    """Read, or, if it is large, mapped."""
+    try:
+        size = file.stat().st_size
+        if size > LARGEST_WEIGHTS:
+            raise UserError(f"{file}: {size:,} bytes; at most {LARGEST_WEIGHTS:,} are read")
+        if size < LARGE:
+            return read_tensors(_content_of(file, LARGE, digests))
+        return MappedFile(file, str(digests.get(file.name))).tensors()
+    except WrongDigest:
+        raise UserError(f"{file}: {DAMAGED}") from None
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror or error}") from None
+
+
+def _content_of(file: Path, limit: int, digests: Table) -> bytes:
+    """What a file holds, its digest checked."""
+    content = read_file(file, limit)
+    if hashlib.sha256(content).hexdigest() != digests.get(file.name):
+        raise UserError(f"{file}: {DAMAGED}")
+    return content
 
 
 def _list(file: Path, content: bytes) -> list[str]:
@@ -191,16 +230,6 @@ def _list(file: Path, content: bytes) -> list[str]:
         return text.decode("utf-8").splitlines()
     except (lzma.LZMAError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
-
-
-def _content(file: Path, limit: int | None) -> bytes:
-    try:
-        size = file.stat().st_size
-        if limit is not None and size > limit:
-            raise UserError(f"{file}: {size:,} bytes; at most {limit:,} are read")
-        return file.read_bytes()
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror or error}") from None
 
 
 def _unfinished(path: Path) -> str:

@@ -1,7 +1,6 @@
 """A model's weights into a model folder and out of one."""
 
 import hashlib
-import json
 import lzma
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from torch.overrides import TorchFunctionMode
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.arch.heads import EncoderModel
 from saccade.arch.weights import Weights
-from saccade.folder import FORMAT, WORDS, ModelFolder, Storage, digest_of, replace_file
+from saccade.folder import FORMAT, WORDS, ModelFolder, Storage, replace_file, write_config
 from saccade.models.answering import TorchEncoder, TorchSequence, by_pytorch
 from saccade.models.encdec import build_encoder_decoder
 from saccade.models.encoders import build_encoder_model
@@ -40,11 +39,9 @@ def write_folder(
     if words is not None:
         files[WORDS] = lzma.compress("\n".join(words).encode(), preset=9)
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    whole = {"format": FORMAT, "storage": storage, **config, "sha256": digests}
-    whole["sha256"] = digests | {"config.json": digest_of(whole)}
-    files["config.json"] = (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode()
     for name, content in files.items():
         replace_file(path / name, content)
+    write_config(path, {"format": FORMAT, "storage": storage, **config, "sha256": digests})
 
 
 class _Undrawn(TorchFunctionMode):

@@ -38,7 +38,7 @@ class TokensFrontEnd(Record):
 
 class PatchesFrontEnd(Record):
     """A picture in squares, each projected to a vector (Dosovitskiy et al. 2020, 3.1). Every place of the grid has a
-    learned vector. A smaller picture, in whole patches, takes the upper left places."""
+    learned vector. A smaller picture takes the upper left places; its last patches are filled up with zeros."""
 
     kind: Literal["patches"] = "patches"
     height: int = Field(224, ge=1, le=65536)
@@ -64,15 +64,13 @@ class PatchesFrontEnd(Record):
         return self.height // self.patch, self.width // self.patch
 
     def grid_of(self, height: int, width: int, channels: int) -> tuple[int, int]:
-        """The same of a picture of so many pixels; a ValueError says why one does not fit."""
+        """The same of a picture of so many pixels; a ValueError says that one does not fit."""
         if channels != self.channels or height > self.height or width > self.width:
             raise ValueError(
                 f"a picture of {height} x {width} pixels with {channels} channels was given to a model that reads "
                 f"{self.height} x {self.width} with {self.channels}"
             )
-        if height % self.patch or width % self.patch:
-            raise ValueError(f"{height} x {width} pixels do not divide into patches of {self.patch}")
-        return height // self.patch, width // self.patch
+        return -(-height // self.patch), -(-width // self.patch)
 
     @property
     def extra(self) -> int:

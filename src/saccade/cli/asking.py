@@ -190,7 +190,7 @@ def _show(
         if answer is not None and not isinstance(answer, UserError):
             _print(answer, options, line if keeps else None)
         elif keeps:
-            sys.stdout.write(line.around(line.text or ""))
+            sys.stdout.writelines(line.unchanged())
         else:
             _print_nothing(line.text, options)
         yield isinstance(answer, UserError)

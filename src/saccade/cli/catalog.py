@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Literal
 
+LARGEST_CARD = 2**20
+
 
 def models(*, format: Literal["text", "json"] = "text") -> int:
     """List the bundled models.
@@ -47,6 +49,7 @@ def show(model: str, /) -> int:
         Name of a bundled model, or a model folder.
     """
     from saccade.errors import UserError
+    from saccade.files import read_file
     from saccade.folder import read_config
     from saccade.pipelines.load import model_path
 
@@ -55,7 +58,7 @@ def show(model: str, /) -> int:
     card = path / "README.md"
     if not card.exists():
         raise UserError(f"{path}: has no card (README.md)")
-    print(card.read_text(encoding="utf-8", errors="replace").rstrip())
+    print(read_file(card, LARGEST_CARD).decode("utf-8", "replace").rstrip())
     return 0
 
 

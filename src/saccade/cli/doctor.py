@@ -10,8 +10,9 @@ INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 def doctor(model: str | None = None, /, *, format: Literal["text", "json"] = "text") -> int:
     """Show what Saccade found on this machine; with a model, also what runs it and why.
 
-    Commands use the C kernels (int16, near lossless) for models whose parts these know, and plain float32 for others.
-    --exact always asks for plain float32, --int8 for the smallest weights.
+    Commands use the C kernels for models whose parts these know: in int8 if that loses nothing on the model's
+    validation part, else in int16, which is near lossless. Other models run in plain float32. --exact always asks for
+    plain float32, --int8 for the smallest weights.
 
     For example:
 
@@ -33,6 +34,7 @@ def doctor(model: str | None = None, /, *, format: Literal["text", "json"] = "te
     print(f"saccade {record['saccade']}, Python {record['python']}, NumPy {record['numpy']}")
     print(f"processor   {', '.join(record['instructions']) or 'no AVX2'}; {record['threads']} threads")
     print(f"C kernels   {record['kernels']}")
+    print(f"cache       {record['cache']}")
     print(f"PyTorch     {record['torch'] or 'not installed: only training needs it'}")
     inputs, outputs = record["layer"]
     print(f"\nmicroseconds of a linear layer {inputs} -> {outputs}, by number of rows")
@@ -53,7 +55,7 @@ def _machine() -> dict[str, Any]:
 
     import numpy
 
-    from saccade import __version__, native
+    from saccade import __version__, cache, native
     from saccade.runtime.measure import INPUTS, OUTPUTS, ROWS, time_packings
 
     try:
@@ -74,10 +76,19 @@ def _machine() -> dict[str, Any]:
         "instructions": [name for name in INSTRUCTIONS if name in flags.split()],
         "threads": native.threads() if native.kernels() else os.cpu_count(),
         "kernels": native.why_not() or "compiled for this machine",
+        "cache": cache.why_not() or str(cache.folder()),
         "layer": [INPUTS, OUTPUTS],
         "rows": ROWS,
         "microseconds": time_packings(),
     }
+
+
+def _validated(arithmetic: dict[str, Any]) -> str:
+    """What int8 loses on the validation part, as the folder says."""
+    if not arithmetic:
+        return "in one arithmetic only, so int8 is not the default"
+    figures = ", ".join(f"{how} {arithmetic.get(how)}" for how in ("int16", "int8"))
+    return f"{arithmetic.get('figure')}: {figures}"
 
 
 def _model(name: str) -> dict[str, str]:
@@ -92,6 +103,7 @@ def _model(name: str) -> dict[str, str]:
     return {
         "name": f"{name}: {folder.config.task}, {kind}, format {folder.config.format}",
         "answers": f"{choice.engine}, {choice.how}: {choice.why}",
+        "validated": _validated(folder.table("arithmetic")),
         "exact": watched,
         "looking": watched,
     }

@@ -10,7 +10,9 @@ from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
 from saccade.cli.answer import look, run, translate
+from saccade.cli.cache import cache
 from saccade.cli.catalog import data, models, show
+from saccade.cli.clean import clean
 from saccade.cli.compare import compare
 from saccade.cli.complete import complete, score
 from saccade.cli.doctor import doctor
@@ -55,6 +57,7 @@ for command in (
     look,
     train,
     resume,
+    clean,
     evaluate,
     compare,
     transfer,
@@ -63,6 +66,7 @@ for command in (
     show,
     data,
     doctor,
+    cache,
 ):
     app.command(command)
 

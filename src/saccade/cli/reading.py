@@ -1,5 +1,6 @@
-"""Input lines, read ahead in a thread, so that errors are reported at once."""
+"""Input lines, read ahead in a thread, so that errors are reported at once; no line may fill the memory."""
 
+import codecs
 import os
 import queue
 import stat
@@ -11,7 +12,12 @@ from typing import BinaryIO
 
 from saccade.errors import UserError
 
-AHEAD = 8192
+AHEAD, AHEAD_BYTES = 8192, 2**26
+"""Lines that are read before they are asked for, and their bytes."""
+CHUNK_BYTES = 2**24
+"""Bytes of lines that are handed out together."""
+PIECE, PIECES = 2**16, 16
+"""Bytes of an overlong line that are passed on at a time, and how many such pieces may wait."""
 
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -29,6 +35,14 @@ class Line:
     """A byte order mark."""
     after: str = "\n"
     """The line's end."""
+    rest: "queue.Queue[str] | None" = None
+    """What follows `before` in a line too long to be held: pieces, up to an empty one, read as they are asked for."""
+
+    def unchanged(self) -> Iterator[str]:
+        """The line as it was read; the pieces of an overlong one can be had once."""
+        yield self.around(self.text or "")
+        if self.rest is not None:
+            yield from iter(self.rest.get, "")
 
     def around(self, answer: str) -> str:
         """The line with an answer where its text stood."""
@@ -44,12 +58,18 @@ class Lines:
         self.taken = 0
         """Bytes of the lines taken so far."""
         self.queue: queue.Queue[tuple[Line, int] | None] = queue.Queue(AHEAD)
+        self.waiting = 0
+        """Bytes of the lines in the queue."""
+        self.room = threading.Condition()
+        self.ended = False
+        """Whether the last overlong line had a line break, and not just the end of the stream."""
         threading.Thread(target=self._read, daemon=True).start()
 
     def take(self, most: int) -> list[Line]:
         """Between 1 and `most` lines; none at the end."""
         taken: list[Line] = []
-        while len(taken) < most:
+        size = 0
+        while len(taken) < most and size < CHUNK_BYTES:
             try:
                 line = self.queue.get(block=not taken)
             except queue.Empty:
@@ -58,7 +78,11 @@ class Lines:
                 self.queue.put(None)
                 break
             taken.append(line[0])
-            self.taken += line[1]
+            size += line[1]
+            with self.room:
+                self.waiting -= line[1]
+                self.room.notify()
+        self.taken += size
         return taken
 
     @property
@@ -71,12 +95,54 @@ class Lines:
         return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def _read(self) -> None:
+        # A character has at most four bytes; the rest is room for a byte order mark and the line's end.
+        limit, number, left_over = 4 * self.longest + 8, 0, 0
         try:
-            for number, line in enumerate(self.stream, 1):
-                self.queue.put((self._line(number, line), len(line)))
+            while line := self.stream.readline(limit):
+                number += 1
+                size, left_over = len(line) + left_over, 0
+                if len(line) < limit or line.endswith(b"\n"):
+                    self._put(self._line(number, line), size)
+                elif self.fate == KEPT:
+                    left_over = self._pass_on(number, line, size)
+                else:
+                    followed = sum(len(piece) for piece in self._rest())
+                    self._put(self._refuse(number, self._too_long(len(line) + followed)), size + followed)
         except OSError as error:
             self._refuse(0, f"standard input: {error.strerror}")
         self.queue.put(None)
+
+    def _put(self, line: Line, size: int) -> None:
+        with self.room:
+            self.room.wait_for(lambda: self.waiting < AHEAD_BYTES)
+            self.waiting += size
+        self.queue.put((line, size))
+
+    def _rest(self) -> Iterator[bytes]:
+        """What is left of a line."""
+        self.ended = False
+        while not self.ended and (piece := self.stream.readline(PIECE)):
+            self.ended = piece.endswith(b"\n")
+            yield piece
+
+    def _pass_on(self, number: int, begin: bytes, size: int) -> int:
+        """An overlong line, piece by piece to whoever took it; how many bytes followed its beginning."""
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        rest: queue.Queue[str] = queue.Queue(PIECES)
+        self._put(Line(None, decoder.decode(begin), "", rest), size)
+        followed = 0
+        for piece in self._rest():
+            followed += len(piece)
+            if text := decoder.decode(piece):  # an empty one would be the end
+                rest.put(text)
+        if text := decoder.decode(b"", final=True):
+            rest.put(text)
+        self._refuse(number, self._too_long(len(begin) + followed))
+        rest.put("")
+        return followed
+
+    def _too_long(self, size: int) -> str:
+        return f"{size - self.ended:,} bytes; at most {self.longest:,} characters are read in one text"
 
     def _line(self, number: int, line: bytes) -> Line:
         try:

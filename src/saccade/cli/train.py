@@ -2,12 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from saccade.tasks.fit import Fitted
+
+DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 
 
 def train(
@@ -18,6 +20,8 @@ def train(
     set_: Annotated[list[str], Parameter(name="--set", negative="")] = [],  # noqa: B006
     from_: Annotated[str, Parameter(name="--from")] = "",
     data: Path | None = None,
+    device: DeviceName | None = None,
+    tensorboard: Annotated[bool, Parameter(negative="")] = False,
     quiet: bool = False,
 ) -> int:
     """Train a model by a recipe, or from your own files without a recipe.
@@ -47,6 +51,10 @@ def train(
         Model to start from, for classification and tagging: its encoder and its vocabulary.
     data:
         Folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
+    device:
+        Where to compute: a GPU (cuda, mps) or the CPU. Default: the recipe's, which is auto: a GPU if there is one.
+    tensorboard:
+        Also write the curves for TensorBoard, to DIR/tensorboard.
     quiet:
         Print no progress.
     """
@@ -54,13 +62,21 @@ def train(
     from saccade.data.text import data_folders
     from saccade.tasks.training import Show, run_folder, train_named
 
-    changes = [read_setting(setting) for setting in set_]
+    changes = [read_setting(setting) for setting in set_] + ([("train.device", device)] if device else [])
     out = run_folder(recipe, files, out)
-    fitted = train_named(recipe, files, out, data_folders(data), changes, init=from_, show=Show(quiet))
+    fitted = train_named(recipe, files, out, data_folders(data), changes, init=from_, show=Show(quiet, tensorboard))
     return ended(fitted, out, quiet)
 
 
-def resume(run: Path, /, *, data: Path | None = None, quiet: bool = False) -> int:
+def resume(
+    run: Path,
+    /,
+    *,
+    data: Path | None = None,
+    device: DeviceName | None = None,
+    tensorboard: Annotated[bool, Parameter(negative="")] = False,
+    quiet: bool = False,
+) -> int:
     """Continue an interrupted training from its last checkpoint.
 
     For example:
@@ -73,12 +89,16 @@ def resume(run: Path, /, *, data: Path | None = None, quiet: bool = False) -> in
         Folder of the training, made by `saccade train`.
     data:
         Folder of the data, if it was moved.
+    device:
+        Where to compute, if it is another device than before.
+    tensorboard:
+        Also write the curves for TensorBoard; a training that did so goes on with it.
     quiet:
         Print no progress.
     """
     from saccade.tasks.training import Show, go_on
 
-    return ended(go_on(run, [data] if data else [], Show(quiet)), run, quiet)
+    return ended(go_on(run, [data] if data else [], Show(quiet, tensorboard), device=device), run, quiet)
 
 
 def ended(fitted: "Fitted", out: Path, quiet: bool) -> int:
@@ -91,5 +111,8 @@ def ended(fitted: "Fitted", out: Path, quiet: bool) -> int:
         print(score)
     sys.stdout.flush()
     if not quiet:
+        from saccade.train.leftovers import leftover_bytes
+
         print(f"the model is in {out}: saccade run {out} …", file=sys.stderr)
+        print(f"saccade clean {out} frees {leftover_bytes(out) / 1e6:.0f} MB: checkpoints and such", file=sys.stderr)
     return 0

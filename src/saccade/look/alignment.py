@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.axes import Axis
+from saccade.axes import Axis, Grid
 from saccade.runtime.contract import Floats
 
-SCALES = (0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
+SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Where the colours of a picture may end."""
 
 
@@ -22,6 +22,8 @@ class Alignment:
     """Each row sums to 1."""
     title: str
     """Which layer and heads these are."""
+    grid: Grid | None = None
+    """Of the picture that was looked at, if it was one: its fields are the source words, row after row."""
 
     @property
     def top(self) -> float:
@@ -36,7 +38,8 @@ def align(weights_TS: Floats, rows: Axis, columns: Axis, title: str) -> Alignmen
     gathered = np.stack([weights_TS[:, group].sum(axis=1) for group in column_groups], axis=1)
     joined = np.stack([gathered[group].mean(axis=0) for group in row_groups])
     source, target = [columns.name(group) for group in column_groups], [rows.name(group) for group in row_groups]
-    return Alignment(source, target, joined, title)
+    grid = columns if isinstance(columns, Grid) and not isinstance(rows, Grid) else None
+    return Alignment(source, target, joined, title, grid)
 
 
 def clearest(layers: Sequence[Floats]) -> int:

@@ -12,7 +12,7 @@ BLUES = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#217
 """From 0 to the top of the scale (ColorBrewer, by Cynthia Brewer)."""
 LARGEST = 6_000
 """Pixels of the cells in one direction, at most: long texts have smaller cells."""
-STEPS = {0.05: 0.01, 0.1: 0.02, 0.2: 0.05, 0.4: 0.1, 0.6: 0.2, 0.8: 0.2, 1.0: 0.2}
+STEPS = {0.01: 0.002, 0.02: 0.005, 0.05: 0.01, 0.1: 0.02, 0.2: 0.05, 0.4: 0.1, 0.6: 0.2, 0.8: 0.2, 1.0: 0.2}
 """Between the numbers of a scale, by its top."""
 SHADES = 64
 """Of a scale."""
@@ -59,7 +59,7 @@ class Heatmap:
         lean = max(
             int(SLANT * width(word, self.size)) - (len(words) - place) * self.cell for place, word in enumerate(words)
         )
-        return max(lean + self.size, 4 * self.size + width("0.00", self.small))
+        return max(lean + self.size, 4 * self.size + width("0.000", self.small))
 
     @cached_property
     def _cells(self) -> tuple[int, int]:
@@ -103,7 +103,7 @@ class Heatmap:
         count = round(self.top / between)
         if height < 1.5 * self.small * (count + 1):  # a picture of few rows: the numbers would cover each other
             between, count = self.top, 1
-        places = 1 if between * 10 == round(between * 10) else 2
+        places = next(places for places in (1, 2, 3) if round(between, places) == between)
         for number in range(count + 1):
             at = y + int((1 - number / count) * (height - 1))
             yield Word(x + int(1.4 * self.size), at, f"{number * between:.{places}f}", self.small)

@@ -4,13 +4,18 @@ from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from saccade.errors import UserError, WrongUse
 from saccade.folder import replace_file
 from saccade.look.alignment import Alignment
 from saccade.look.heatmap import Heatmap
 from saccade.look.lettering import width
+from saccade.look.overlay import PicturePanels, open_picture
 from saccade.look.shapes import FAINT, Shape, Word, to_png, to_svg
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 SUFFIXES = (".png", ".svg")
 WIDEST_ROW = 1_600
@@ -27,19 +32,21 @@ def check_suffix(path: Path) -> None:
         raise UserError(f"{path}: there is no folder {path.parent}")
 
 
-def draw(alignments: Sequence[Alignment], path: Path) -> Path:
-    """Source words from left to right, target words downwards; darker is more."""
+def draw(alignments: Sequence[Alignment], path: Path, image: "str | Path | Image | None" = None) -> Path:
+    """Source words from left to right, target words downwards; darker is more. Looks at a picture are drawn into the
+    `image`, if it is given."""
     check_suffix(path)
-    replace_file(path, svg(alignments) if path.suffix.lower() == ".svg" else png(alignments))
+    opened = None if image is None else open_picture(image)
+    replace_file(path, svg(alignments, opened) if path.suffix.lower() == ".svg" else png(alignments, opened))
     return path
 
 
-def svg(alignments: Sequence[Alignment]) -> bytes:
-    return to_svg(*_arrange(alignments))
+def svg(alignments: Sequence[Alignment], image: "Image | None" = None) -> bytes:
+    return to_svg(*_arrange(alignments, image))
 
 
-def png(alignments: Sequence[Alignment]) -> bytes:
-    shapes, across, down = _arrange(alignments)
+def png(alignments: Sequence[Alignment], image: "Image | None" = None) -> bytes:
+    shapes, across, down = _arrange(alignments, image)
     if across * down > MOST_PIXELS:
         raise UserError(f"a picture of {across:,} × {down:,} pixels is too large; draw an SVG, or a shorter text")
     return to_png(shapes, across, down)
@@ -51,12 +58,15 @@ def html(alignments: Sequence[Alignment], caption: str) -> str:
     return f'<figure><img src="data:image/png;base64,{picture}"/><figcaption>{escape(caption)}</figcaption></figure>'
 
 
-def _arrange(alignments: Sequence[Alignment]) -> tuple[list[Shape], int, int]:
+def _arrange(alignments: Sequence[Alignment], image: "Image | None") -> tuple[list[Shape], int, int]:
     """The shapes of a sheet, its width and its height. All heat-maps share a scale, and a title that is the same."""
-    titles = {alignment.title for alignment in alignments}
-    several, shared = len(alignments) > 1, len(alignments) > 1 and len(titles) == 1
-    top = max(alignment.top for alignment in alignments)
-    maps = [Heatmap(one, top, largest_cell=40 if several else 56, titled=not shared) for one in alignments]
+    texts = [one for one in alignments if one.grid is None]
+    shared = len(alignments) > 1 and len({one.title for one in texts}) == 1 and len(texts) == len(alignments)
+    top, cell = max((one.top for one in texts), default=1.0), 40 if len(alignments) > 1 else 56
+    maps = [
+        Heatmap(one, top, cell, titled=not shared) if one.grid is None else PicturePanels(one, one.grid, image)
+        for one in alignments
+    ]
     shapes: list[Shape] = []
     x = y = across = row_height = 0
     for one in maps:

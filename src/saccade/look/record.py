@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from saccade.look.alignment import Alignment, align, clearest
 from saccade.runtime.contract import Floats
 from saccade.runtime.watch import ArraysHeard
 from saccade.sites import SOURCE, TARGET, Kind
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 DRAWN_FIRST: tuple[Kind, ...] = ("cross", "decoder", "encoder")
 """What a picture shows, if it was heard: looks at a memory before looks at oneself."""
@@ -164,11 +168,18 @@ class Looks:
                 found.append(part.alignment(layer, head))
         return found
 
-    def picture(self, path: str | Path, *, layer: int | None = None, head: int | None = None) -> Path:
-        """Draw the alignments into a PNG or SVG file."""
+    def picture(
+        self,
+        path: str | Path,
+        *,
+        layer: int | None = None,
+        head: int | None = None,
+        image: "str | Path | Image | None" = None,
+    ) -> Path:
+        """Draw the alignments into a PNG or SVG file; `image` is the picture, or its file, that was looked at."""
         from saccade.look.picture import draw
 
-        return draw(self.alignments(layer, head), Path(path))
+        return draw(self.alignments(layer, head), Path(path), image)
 
     def save(self, path: str | Path) -> Path:
         """Everything in one file, which `Looks.load` reads."""

@@ -1,6 +1,7 @@
 """Boxes, lines and words on a sheet, written as PNG or SVG. Drawn with Pillow: importing a plotting library would take
 longer than answering does."""
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -42,7 +43,21 @@ class Word:
     colour: str = INK
 
 
-Shape = Box | Word
+@dataclass(frozen=True)
+class Raster:
+    """A small picture."""
+
+    left: int
+    top: int
+    picture: "Image.Image"
+
+    def png(self) -> bytes:
+        content = BytesIO()
+        self.picture.save(content, "PNG")
+        return content.getvalue()
+
+
+Shape = Box | Word | Raster
 
 
 def to_png(shapes: Sequence[Shape], width: int, height: int) -> bytes:
@@ -54,6 +69,8 @@ def to_png(shapes: Sequence[Shape], width: int, height: int) -> bytes:
         if isinstance(shape, Box):
             right, bottom = shape.left + max(1, shape.width) - 1, shape.top + max(1, shape.height) - 1
             pen.rectangle((shape.left, shape.top, right, bottom), fill=shape.colour)
+        elif isinstance(shape, Raster):
+            picture.paste(shape.picture, (shape.left, shape.top))
         elif shape.slanted:
             _slant(picture, shape)
         else:
@@ -92,6 +109,10 @@ def to_svg(shapes: Sequence[Shape], width: int, height: int) -> bytes:
         if isinstance(shape, Box):
             place = f'x="{shape.left}" y="{shape.top}" width="{max(1, shape.width)}" height="{max(1, shape.height)}"'
             parts.append(f'<rect {place} fill="{shape.colour}"/>')
+            continue
+        if isinstance(shape, Raster):
+            place = f'x="{shape.left}" y="{shape.top}" width="{shape.picture.width}" height="{shape.picture.height}"'
+            parts.append(f'<image {place} href="data:image/png;base64,{b64encode(shape.png()).decode()}"/>')
             continue
         turned = f'transform="rotate(-45 {shape.x} {shape.y})"' if shape.slanted else 'dominant-baseline="central"'
         place = f'x="{shape.x}" y="{shape.y}" font-size="{shape.size}" text-anchor="{shape.anchor}"'

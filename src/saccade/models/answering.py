@@ -4,7 +4,8 @@ For the families that neither plain NumPy nor the kernels run (convolutions, XLN
 weights are handed to the same runtime that later answers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -33,7 +34,7 @@ from saccade.runtime.contract import (
     last_of,
 )
 from saccade.runtime.open import Choice, EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart, unknown_to_plain
-from saccade.runtime.watch import ArraysHeard
+from saccade.runtime.watch import ArraysHeard, edit_here, watcher
 from saccade.sites import Look
 
 Result = TypeVar("Result")
@@ -100,23 +101,25 @@ class TorchState:
 class TorchDecoder:
     """A PyTorch decoder that writes arrays of ids."""
 
-    def __init__(self, decoder: contract.Decoder) -> None:
-        self.decoder, self.device = decoder, next(decoder.parameters()).device
+    def __init__(self, decoder: contract.Decoder, whole: nn.Module | None = None) -> None:
+        """`whole` is the model it is a part of, by whose names watchers know its layers."""
+        self.decoder, self.whole = decoder, decoder if whole is None else whole
+        self.device = next(decoder.parameters()).device
 
     def start(self, memory: AnyArrayMemory | None, rows: int = 1) -> TorchState:
-        with torch.inference_mode():
+        with _running(self.whole):
             return TorchState(self.decoder.start(None if memory is None else self._memories(memory), rows))
 
     def extend(
         self, tokens_BT: Ids, lengths_B: Ids, state: TorchState, *, every: bool = False
     ) -> tuple[Floats, TorchState]:
-        with torch.inference_mode():
+        with _running(self.whole):
             logits, after = self.decoder.extend(self._own(tokens_BT), self._own(lengths_B), state.inner)
         logits_BTV = logits.numpy(force=True)
         return logits_BTV if every else last_of(logits_BTV, lengths_B), TorchState(after)
 
     def step(self, tokens_B: Ids, state: TorchState) -> tuple[Floats, TorchState]:
-        with torch.inference_mode():
+        with _running(self.whole):
             logits, after = self.decoder.step(self._own(tokens_B), state.inner)
         return logits.numpy(force=True), TorchState(after)
 
@@ -140,19 +143,19 @@ class TorchSequence:
 
     def __init__(self, model: EncoderDecoder, choice: Choice) -> None:
         self.model, self.choice, self.config = model, choice, model.config
-        self.decoder = TorchDecoder(model.decoder)
+        self.decoder = TorchDecoder(model.decoder, model)
 
     def read(self, source: Source | ArraySources, mask_MS: Booleans | None = None) -> AnyArrayMemory:
-        with torch.inference_mode():
+        with _running(self.model):
             memory = self.model.read(*_tensors(self.model, source, mask_MS))
         if isinstance(memory, Memory):
             return _array_memory(memory)
         return ArrayMemories({name: _array_memory(one) for name, one in memory.by_name.items()})
 
     def look(self, source: Source | ArraySources, target_BT: Ids) -> ArraysHeard:
-        with torch.inference_mode(), watch(self.model) as looks:
+        with torch.inference_mode(), watch(self.model, edit_here()) as heard:
             self.model(*_tensors(self.model, source, None, target_BT))
-        return as_arrays(looks)
+        return as_arrays(heard)
 
 
 class TorchEncoder:
@@ -170,7 +173,7 @@ class TorchEncoder:
     ) -> Floats:
         model: Any = self.model
         tokens, mask, segments, chosen = _tensors(self.model, tokens_BT, mask_BT, segments_BT, chosen_BT)
-        with torch.inference_mode():
+        with _running(self.model):
             if isinstance(model, ClassifierModel):
                 found = model(tokens, mask, segments)
             elif isinstance(model, TaggerModel):
@@ -183,9 +186,22 @@ class TorchEncoder:
     def look(self, tokens_BT: Source, segments_BT: Ids | None = None) -> ArraysHeard:
         model: Any = self.model
         tokens, segments = _tensors(self.model, tokens_BT, segments_BT)
-        with torch.inference_mode(), watch(self.model) as looks:
+        with torch.inference_mode(), watch(self.model, edit_here()) as heard:
             model.encoder(tokens, None, *(() if segments is None else (segments,)))
-        return as_arrays(looks)
+        return as_arrays(heard)
+
+
+@contextmanager
+def _running(model: nn.Module) -> Iterator[None]:
+    """Without gradients. Who watches the runtime hears and edits the modules that stand in for it."""
+    outer = watcher()
+    with torch.inference_mode():
+        if outer is None:
+            yield
+            return
+        with watch(model, outer.edit) as heard:
+            yield
+        outer.looks.extend(as_arrays(heard))
 
 
 def as_arrays(heard: TensorsHeard) -> ArraysHeard:

@@ -139,7 +139,8 @@ class Encoder(nn.Module):
     """Width of its states."""
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
-        """`source_MS` is what its front end takes: tokens, or pictures [M, height, width, channels]."""
+        """`source_MS` is what its front end takes: tokens, or pictures [M, height, width, channels]; the mask is True
+        where there are any: [M, S], or [M, height, width]."""
         raise NotImplementedError
 
     def flops(self, source: int) -> float:

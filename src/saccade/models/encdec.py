@@ -20,7 +20,8 @@ from saccade.nn.front_end import Patches
 from saccade.sites import SOURCE
 
 Sources = Mapping[str, tuple[Tensor, Tensor | None]]
-"""What several encoders read, by the names of their memories: the input, and which of it is real."""
+"""What several encoders read, by the names of their memories: the input, and which of it is real, tokens [M, S] or
+pixels [M, height, width]."""
 
 
 class EncoderDecoder(nn.Module):

@@ -1,20 +1,21 @@
 """The C kernels: compiled once on the machine they run on, kept in the user's cache, and done without if that fails."""
 
+import _ctypes
 import ctypes
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from ctypes import POINTER, c_float, c_int, c_int64, c_uint64, c_void_p
 from functools import cache
 from importlib.resources import files
-from importlib.util import find_spec
-from pathlib import Path
+
+from saccade.cache import explain
+from saccade.native.build import library_file, openmp, processor
+from saccade.native.forks import lost_threads, survive_forks
 
 # Sums may be reordered into vectors; infinities must stay infinities, so not all of -ffast-math.
 FLAGS = [
@@ -27,6 +28,8 @@ FILES = ("threads.c", "linear.c", "maths.c", "attention.c", "choose.c", "stack.c
 """In the order in which they build on one another."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu-tanh": 2, "silu": 3}
 """As maths.c numbers them."""
+MOST_INPUTS = 2**17
+"""Of a linear layer: 128 * 127 times as many, what bytes can sum up to in linear.c, is just below 2^31."""
 
 
 class Linear(ctypes.Structure):
@@ -108,12 +111,25 @@ def _load() -> ctypes.CDLL | str:
     if os.environ.get("SACCADE_NATIVE") == "0":
         return "SACCADE_NATIVE is 0"
     try:
-        return _declare(ctypes.CDLL(str(_built())))
+        return _built(afresh=False) or _built(afresh=True) or "the compiled library lacks functions"
     except subprocess.CalledProcessError as error:
         lines = error.stderr.decode(errors="replace").splitlines()
         return next((line for line in lines if "error" in line), "the compiler failed")
-    except (OSError, RuntimeError, subprocess.SubprocessError) as error:  # RuntimeError: Path.home() failed
-        return str(error)
+    except (OSError, subprocess.SubprocessError) as error:
+        return explain(error) if isinstance(error, OSError) else str(error)
+
+
+def _built(*, afresh: bool) -> ctypes.CDLL | None:
+    """The library, or None where it lacks a function; an OSError where it cannot be had or loaded."""
+    library = ctypes.CDLL(str(library_file(f"kernels-{identity()}.so", _source(), FLAGS, afresh=afresh)))
+    try:
+        _declare(library)
+        survive_forks(library)
+        return library
+    except AttributeError:
+        # Closed, or the loader would give the same one again when a better one stands in its place.
+        _ctypes.dlclose(library._handle)
+        return None
 
 
 def needed() -> ctypes.CDLL:
@@ -128,7 +144,7 @@ def identity() -> str:
     """Which kernels these are: their source, how they are compiled, and for which processor."""
     if os.environ.get("SACCADE_NATIVE") == "0":
         return "none"
-    parts = (_source(), " ".join([*FLAGS, *_openmp()]).encode(), _processor())
+    parts = (_source(), " ".join([*FLAGS, *openmp()]).encode(), processor())
     return hashlib.sha256(b"".join(parts)).hexdigest()[:16]
 
 
@@ -147,6 +163,8 @@ def threads() -> int:
 
     Avoids importing PyTorch, which would ask OpenMP too.
     """
+    if lost_threads():
+        return 1
     if asked := _threads_here.get():
         return asked
     if torch := sys.modules.get("torch"):
@@ -165,50 +183,8 @@ def single_threaded() -> Iterator[None]:
         _threads_here.reset(token)
 
 
-def _built() -> Path:
-    path = cache_folder() / f"kernels-{identity()}.so"
-    if path.exists():
-        return path
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-    if compiler is None:
-        raise FileNotFoundError("no C compiler")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Written aside and renamed: another process may be building the same file.
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        compiled, linked = Path(folder) / "kernels.o", Path(folder) / "kernels.so"
-        for command in (
-            [compiler, *FLAGS, "-x", "c", "-c", "-", "-o", str(compiled)],
-            [compiler, "-shared", str(compiled), "-o", str(linked), *_openmp(), "-lm"],
-        ):
-            subprocess.run(command, input=_source(), check=True, capture_output=True, timeout=120)
-        linked.rename(path)
-    return path
-
-
-def _openmp() -> list[str]:
-    """The OpenMP library PyTorch brought along, whatever its name, so that both share one pool of threads."""
-    found = find_spec("torch")  # where it is, without importing it
-    homes = found.submodule_search_locations if found else None
-    brought = sorted(path for home in homes or [] for path in (Path(home) / "lib").glob("libgomp*.so*"))
-    return [str(path) for path in brought[:1]] or ["-fopenmp"]
-
-
-def cache_folder() -> Path:
-    """What was made on this machine for this machine; may be deleted at any time."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "saccade"
-
-
-def _processor() -> bytes:
-    """What the processor can do: a cache may be shared between unlike machines."""
-    try:
-        lines = Path("/proc/cpuinfo").read_bytes().splitlines()
-        return next((line for line in lines if line.startswith(b"flags")), b"")
-    except OSError:
-        return b""
-
-
-def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
-    library.most_threads.argtypes = []
+def _declare(library: ctypes.CDLL) -> None:
+    library.most_threads.argtypes = library.end_threads.argtypes = []
     library.multiplies_bytes.argtypes = []
     library.packed_bytes.argtypes = [c_int, c_int, c_int]
     library.packed_bytes.restype = c_int64
@@ -222,16 +198,15 @@ def _declare(library: ctypes.CDLL) -> ctypes.CDLL:
     library.cross_entropy.restype = None
     library.add_dropped.argtypes = [c_void_p, c_void_p, c_void_p, c_int64, c_uint64, c_int, c_float, c_int]
     library.add_dropped.restype = None
-    return library
 
 
 __all__ = [
+    "MOST_INPUTS",
     "Job",
     "Layer",
     "Linear",
     "Norm",
     "Stack",
-    "cache_folder",
     "identity",
     "kernels",
     "needed",

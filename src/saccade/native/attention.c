@@ -61,10 +61,30 @@ static void attend(int size, int shared, int first, int heads, const float *quer
 #undef CASE
 }
 
-/* All queries of a text at once, one head: six queries share a pass over the keys, of which sixteen lie side by side for
-   each channel. A query's sums are formed alike whoever else is in its six. */
-#define QUERIES 6
+/* All queries of a text at once, one head: some queries share a pass over the keys, of which sixteen lie side by side for
+   each channel. A query's sums are formed alike whoever else is in its group. */
 #define KEYS 16
+#ifdef __AVX512F__
+#define QUERIES 12 /* as many sums as the registers hold: the keys of a long text come from the second cache */
+typedef __m512 Sixteen;
+INLINE Sixteen no_sixteen(void) { return _mm512_setzero_ps(); }
+INLINE Sixteen load_sixteen(const float *x) { return _mm512_loadu_ps(x); }
+INLINE Sixteen add_product(Sixteen sum, float factor, Sixteen x) { return _mm512_fmadd_ps(_mm512_set1_ps(factor), x, sum); }
+INLINE void store_scaled(float *to, Sixteen x, float factor) { _mm512_storeu_ps(to, _mm512_mul_ps(x, _mm512_set1_ps(factor))); }
+#else
+#define QUERIES 6
+typedef struct { __m256 half[2]; } Sixteen;
+INLINE Sixteen no_sixteen(void) { return (Sixteen){{_mm256_setzero_ps(), _mm256_setzero_ps()}}; }
+INLINE Sixteen load_sixteen(const float *x) { return (Sixteen){{_mm256_loadu_ps(x), _mm256_loadu_ps(x + 8)}}; }
+INLINE Sixteen add_product(Sixteen sum, float factor, Sixteen x) {
+    for (int half = 0; half < 2; half++)
+        sum.half[half] = _mm256_fmadd_ps(_mm256_set1_ps(factor), x.half[half], sum.half[half]);
+    return sum;
+}
+INLINE void store_scaled(float *to, Sixteen x, float factor) {
+    for (int half = 0; half < 2; half++) _mm256_storeu_ps(to + 8 * half, _mm256_mul_ps(x.half[half], _mm256_set1_ps(factor)));
+}
+#endif
 
 static int in_sixteens(int count) { return (count + KEYS - 1) / KEYS * KEYS; }
 
@@ -102,15 +122,11 @@ static Gathered gather(float *room, int size, const Sight *sight) {
 
 /* Products of `count` rows with sixteen columns: row r's factor of step i stands at a[r * stride + i]. */
 INLINE void rows_by_sixteen(const int count, const float *a, int64_t stride, const float *b, int64_t b_stride, int steps,
-                            __m256 sums[QUERIES][2]) {
-    for (int r = 0; r < count; r++) sums[r][0] = sums[r][1] = _mm256_setzero_ps();
+                            Sixteen sums[QUERIES]) {
+    for (int r = 0; r < count; r++) sums[r] = no_sixteen();
     for (int i = 0; i < steps; i++, b += b_stride) {
-        __m256 low = _mm256_loadu_ps(b), high = _mm256_loadu_ps(b + 8);
-        for (int r = 0; r < count; r++) {
-            __m256 factor = _mm256_broadcast_ss(a + r * stride + i);
-            sums[r][0] = _mm256_fmadd_ps(factor, low, sums[r][0]);
-            sums[r][1] = _mm256_fmadd_ps(factor, high, sums[r][1]);
-        }
+        Sixteen columns = load_sixteen(b);
+        for (int r = 0; r < count; r++) sums[r] = add_product(sums[r], a[r * stride + i], columns);
     }
 }
 
@@ -132,13 +148,11 @@ INLINE int first_seen(const Queries *queries, int row) {
 INLINE void attend_together(const int count, const Gathered *all, const Queries *queries) {
     int size = all->size, wide = in_sixteens(size), row_of_scores = in_sixteens(all->keys);
     int last = queries->sees + queries->causal * (count - 1), first = first_seen(queries, 0) / KEYS * KEYS;
-    float factors[QUERIES];
-    __m256 sums[QUERIES][2], scale = _mm256_set1_ps(1 / sqrtf((float)size));
+    float factors[QUERIES], scale = 1 / sqrtf((float)size);
+    Sixteen sums[QUERIES];
     for (int from = first; from < last; from += KEYS) {
         rows_by_sixteen(count, queries->query, queries->query_stride, all->turned + (int64_t)from * size, KEYS, size, sums);
-        for (int r = 0; r < count; r++)
-            for (int half = 0; half < 2; half++)
-                _mm256_storeu_ps(all->scores + r * row_of_scores + from + 8 * half, _mm256_mul_ps(sums[r][half], scale));
+        for (int r = 0; r < count; r++) store_scaled(all->scores + r * row_of_scores + from, sums[r], scale);
     }
     for (int r = 0; r < count; r++) {
         float *mine = all->scores + r * row_of_scores, most = -INFINITY;
@@ -153,20 +167,22 @@ INLINE void attend_together(const int count, const Gathered *all, const Queries 
                         last - first, sums);
         for (int r = 0; r < count; r++) {
             float found[KEYS], *to = queries->context + r * queries->context_stride + from;
-            for (int half = 0; half < 2; half++)
-                _mm256_storeu_ps(found + 8 * half, _mm256_mul_ps(sums[r][half], _mm256_set1_ps(factors[r])));
+            store_scaled(found, sums[r], factors[r]);
             memcpy(to, found, sizeof(float) * (size - from < KEYS ? size - from : KEYS));
         }
     }
 }
 
-/* All of a text's queries, six at a time. */
+/* All of a text's queries, some at a time. */
 static void attend_all(const Gathered *all, Queries queries, int rows) {
     for (int done = 0; done < rows;) {
         int count = rows - done < QUERIES ? rows - done : QUERIES;
         switch (count) {
 #define CASE(N) case N: attend_together(N, all, &queries); break;
             CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+#if QUERIES > 6
+            CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12)
+#endif
 #undef CASE
         }
         done += count, queries.sees += queries.causal * count;

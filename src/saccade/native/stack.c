@@ -321,8 +321,8 @@ static void run_part(const Run *run, int thread, int threads) {
 #undef LEAVE
 }
 
-/* 0, or 1 when memory ran out. */
-int run_stack(const Stack *stack, const Job *job, int threads) {
+/* All rows of a job by all threads together; 0, or 1 when memory ran out. */
+static int run_together(const Stack *stack, const Job *job, int threads) {
     int width = stack->width, size = width / stack->heads, key_width = size * stack->key_heads;
     int widest = larger(larger(width + 2 * key_width, stack->feedforward * (stack->gated ? 2 : 1)), width);
     int longest = larger(job->longest, job->longest_source), together = !job->pool || job->starts != NULL;
@@ -349,6 +349,50 @@ int run_stack(const Stack *stack, const Job *job, int threads) {
 #pragma omp parallel num_threads(threads)
     run_part(&run, omp_get_thread_num(), omp_get_num_threads());
     return 0;
+}
+
+/* Rows of whole texts that one thread takes at a time, about: few enough that all threads end at the same time, and
+   enough for each matrix that is read. */
+static int unit_rows(const Job *job, int threads) {
+    int rows = job->rows / (4 * threads);
+    return rows < 64 ? 64 : rows > 256 ? 256 : rows;
+}
+
+/* Where the unit ends that begins with `text`. */
+static int unit_end(const Job *job, int text, int rows) {
+    int end = text + 1;
+    while (end < job->texts && first_row(job, end + 1) - first_row(job, text) <= rows) end++;
+    return end;
+}
+
+/* Some texts of an encoder's job, as a job of its own; 0, or 1 when memory ran out. */
+static int run_some(const Stack *stack, const Job *job, int text, int end) {
+    int row = first_row(job, text), count = end - text;
+    int32_t *starts = malloc(sizeof(int32_t) * (count + 1));
+    if (!starts) return 1;
+    for (int t = 0; t <= count; t++) starts[t] = job->starts[text + t] - row;
+    Job some = *job;
+    some.texts = count, some.starts = starts, some.rows = starts[count];
+    some.x += (int64_t)row * stack->width, some.positions += row;
+    int failed = run_together(stack, &some, 1);
+    free(starts);
+    return failed;
+}
+
+/* 0, or 1 when memory ran out. An encoder's texts know nothing of each other: where there are enough, each thread takes
+   some through all layers at its own pace, and nobody has to wait for anybody between them. */
+int run_stack(const Stack *stack, const Job *job, int threads) {
+    int units = 0, rows = unit_rows(job, threads);
+    if (!job->pool && job->starts && threads > 1)
+        for (int text = 0; text < job->texts; text = unit_end(job, text, rows)) units++;
+    if (units < 3 * threads) return run_together(stack, job, threads);
+    atomic_int next = 0, failed = 0;
+#pragma omp parallel num_threads(threads)
+    for (int text; (text = atomic_load(&next)) < job->texts;) {
+        int end = unit_end(job, text, rows);
+        if (atomic_compare_exchange_strong(&next, &text, end) && run_some(stack, job, text, end)) atomic_store(&failed, 1);
+    }
+    return atomic_load(&failed);
 }
 
 /* For a test: the caller declares the same structures once more. */

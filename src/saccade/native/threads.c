@@ -22,6 +22,13 @@
 
 int most_threads(void) { return omp_get_max_threads(); }
 
+/* Weak, for OpenMP libraries from before version 5.0 do not have it. */
+extern int omp_pause_resource_all(omp_pause_resource_t kind) __attribute__((weak));
+
+/* Ends this thread's pool before a fork: the child would wait for threads that it does not have. The next call makes a
+   new pool. Whether that could be done. */
+int end_threads(void) { return omp_pause_resource_all && !omp_pause_resource_all(omp_pause_hard); }
+
 /* Small work is done by one thread: calling the others costs some microseconds, and more on a busy machine. */
 static int enough(int threads, double operations) {
     int useful = 1 + (int)fmin(operations / 5e5, 1024);

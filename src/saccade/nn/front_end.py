@@ -46,18 +46,30 @@ class Patches(nn.Module):
         vectors: Vectors = self(source, mask)
         return vectors
 
-    def forward(self, pictures_MHWC: Tensor, mask_MS: Tensor | None = None) -> Vectors:
-        """`mask_MS` is True for the patches that are real; the class token always is."""
-        side, (memories, height, width, channels) = self.config.patch, pictures_MHWC.shape
-        grid = self.config.grid_of(height, width, channels)
-        # [M, rows, side, columns, side, C] -> a patch is its pixels, row by row
-        cut = pictures_MHWC.reshape(memories, grid[0], side, grid[1], side, channels).transpose(2, 3)
-        x_MSD = self.patches(cut.reshape(memories, grid[0] * grid[1], -1)) + self.positions(grid)
+    def forward(self, pictures_MHWC: Tensor, mask_MHW: Tensor | None = None) -> Vectors:
+        """`mask_MHW` is True for the pixels that are of a picture. A patch is real if any of its pixels is, and the
+        class token always is."""
+        memories, height, width, channels = pictures_MHWC.shape
+        grid, mask_MS = self.config.grid_of(height, width, channels), None
+        if mask_MHW is not None:
+            # Padding within the batch must look like the zeros that fill up a picture alone.
+            pictures_MHWC = pictures_MHWC.masked_fill(~mask_MHW[..., None], 0)
+            mask_MS = self._cut(mask_MHW[..., None], grid).any(dim=-1)
+        cut = self._cut(pictures_MHWC, grid).to(self.patches.weight.dtype)
+        x_MSD = self.patches(cut) + self.positions(grid)
         if self.class_token is not None:
             first_D = self.class_token + self.positions.vectors.weight[0]
             x_MSD = torch.cat([first_D.to(x_MSD.dtype).expand(memories, 1, -1), x_MSD], dim=1)
             mask_MS = None if mask_MS is None else nn.functional.pad(mask_MS, (1, 0), value=True)
         return Vectors(self.dropout(x_MSD), mask_MS, grid)
+
+    def _cut(self, pixels_MHWC: Tensor, grid: tuple[int, int]) -> Tensor:
+        """[M, S, patch · patch · C]: a patch is its pixels, row by row."""
+        side, (memories, height, width, channels) = self.config.patch, pixels_MHWC.shape
+        missing = (0, 0, 0, grid[1] * side - width, 0, grid[0] * side - height)
+        whole = nn.functional.pad(pixels_MHWC, missing)
+        cut = whole.reshape(memories, grid[0], side, grid[1], side, channels).transpose(2, 3)
+        return cut.reshape(memories, grid[0] * grid[1], -1)
 
 
 class GridPositions(nn.Module):

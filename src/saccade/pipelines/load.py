@@ -65,8 +65,8 @@ def load(model: str | Path, how: How | None = None) -> Any: ...
 def load(model: str | Path, how: How | None = None) -> Any:
     """A bundled model by name, or a model folder by path, ready to be called.
 
-    `how` it computes: "exact", "int16" or "int8"; by default int16 on the C kernels where these know all its parts,
-    else exact float32. `saccade doctor MODEL` shows it.
+    `how` it computes: "exact", "int16" or "int8". By default, on the C kernels where these know all its parts: int8 if
+    that lost nothing on its validation part, else int16; elsewhere exact float32. `saccade doctor MODEL` shows it.
 
     >>> translator = saccade.load("en-es")
     >>> translator("this cat is very large").text
@@ -75,9 +75,10 @@ def load(model: str | Path, how: How | None = None) -> Any:
 
 
 def open_folder(folder: ModelFolder, how: How | None = None) -> Any:
-    """The pipeline of a folder that was read."""
+    """The pipeline of a folder that was read; by default in the arithmetic that its validation chose."""
+    chosen = "int8" if how is None and folder.table("arithmetic").get("default") == "int8" else how
     task = folder.config.task
     module, _, attribute = row_named(task).pipeline.partition(":")
-    pipeline = getattr(import_module(module), attribute).open(folder, how)
+    pipeline = getattr(import_module(module), attribute).open(folder, chosen)
     pipeline.home = Home(folder.path.resolve(), folder.config.name or folder.path.name, task, how, load)
     return pipeline

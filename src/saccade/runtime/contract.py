@@ -20,7 +20,8 @@ Booleans = npt.NDArray[np.bool_]
 Source = npt.NDArray[Any]
 """What an encoder's front end takes: ids of tokens, or pictures [M, height, width, channels]."""
 ArraySources = Mapping[str, tuple[Source, Booleans | None]]
-"""What several encoders read, by the names of their memories: the input, and which of it is real."""
+"""What several encoders read, by the names of their memories: the input, and which of it is real, tokens [M, S] or
+pixels [M, height, width]."""
 How = Literal["exact", "int16", "int8"]
 """exact: float32 as trained. int16 (12-bit weights) is near lossless; int8 is the smallest and may change a word."""
 

@@ -18,20 +18,32 @@ class PlainPatches:
         positions = self.weights["embed.positions.vectors.weight"]
         self.first, self.places = positions[: config.extra], positions[config.extra :].reshape(*config.grid, -1)
 
-    def __call__(self, pictures_MHWC: Source, mask_MS: Booleans | None = None) -> tuple[Floats, Booleans | None, Grid]:
-        """Vectors [M, S, D], which of them are real, and the grid of the last ones. `mask_MS` is True for the patches
-        that are real; the class token always is."""
-        side, (memories, height, width, channels) = self.config.patch, pictures_MHWC.shape
-        rows, columns = self.config.grid_of(height, width, channels)
-        # [M, rows, side, columns, side, C] -> a patch is its pixels, row by row
-        cut = pictures_MHWC.astype(np.float32).reshape(memories, rows, side, columns, side, channels).swapaxes(2, 3)
-        where_SD = self.places[:rows, :columns].reshape(rows * columns, -1)
-        x_MSD: Floats = linear(self.weights, "embed.patches", cut.reshape(memories, rows * columns, -1)) + where_SD
+    def __call__(self, pictures_MHWC: Source, mask_MHW: Booleans | None = None) -> tuple[Floats, Booleans | None, Grid]:
+        """Vectors [M, S, D], which of them are real, and the grid of the last ones. `mask_MHW` is True for the pixels
+        that are of a picture. A patch is real if any of its pixels is, and the class token always is."""
+        memories, height, width, channels = pictures_MHWC.shape
+        grid = self.config.grid_of(height, width, channels)
+        mask_MS: Booleans | None = None
+        if mask_MHW is not None:
+            # Padding within the batch must look like the zeros that fill up a picture alone.
+            pictures_MHWC = np.where(mask_MHW[..., None], pictures_MHWC, 0)
+            mask_MS = np.asarray(self._cut(mask_MHW[..., None], grid).any(axis=-1))
+        where_SD = self.places[: grid[0], : grid[1]].reshape(grid[0] * grid[1], -1)
+        x_MSD: Floats = (
+            linear(self.weights, "embed.patches", self._cut(pictures_MHWC.astype(np.float32), grid)) + where_SD
+        )
         if self.config.class_token:
             first_1D = self.weights["embed.class_token"] + self.first
             x_MSD = np.concatenate([np.broadcast_to(first_1D, (memories, *first_1D.shape)), x_MSD], axis=1)
             mask_MS = None if mask_MS is None else np.pad(mask_MS, ((0, 0), (1, 0)), constant_values=True)
-        return x_MSD, mask_MS, (rows, columns)
+        return x_MSD, mask_MS, grid
+
+    def _cut(self, pixels_MHWC: Source, grid: Grid) -> Source:
+        """[M, S, patch · patch · C]: a patch is its pixels, row by row."""
+        side, (memories, height, width, channels) = self.config.patch, pixels_MHWC.shape
+        whole = np.pad(pixels_MHWC, ((0, 0), (0, grid[0] * side - height), (0, grid[1] * side - width), (0, 0)))
+        cut = whole.reshape(memories, grid[0], side, grid[1], side, channels).swapaxes(2, 3)
+        return cut.reshape(memories, grid[0] * grid[1], -1)
 
 
 def patches_of(front: FrontEnd, weights: Weights) -> PlainPatches | None:

@@ -20,8 +20,10 @@ from saccade.runtime.contract import AnyArrayMemory, Array, ArrayMemory, Boolean
 from saccade.runtime.front_end import patches_of
 from saccade.runtime.kernel_state import Int32s, KernelState, Memories
 from saccade.runtime.layers import Weights, merge_heads, rotate, split_heads
+from saccade.runtime.packed_layers import PackedLayers
 from saccade.runtime.packing import Packed
 from saccade.runtime.plain import PlainEmbedding
+from saccade.tensors import row_table
 
 FIRST_POSITIONS = 512
 """Rotary angles that are prepared at once."""
@@ -38,6 +40,7 @@ def unknown_parts(config: BlockConfig) -> list[str]:
     found = {
         f"norm = {config.norm!r}": config.norm not in KNOWN_NORMS,
         f"activation = {config.activation!r}": config.activation not in KNOWN_ACTIVATIONS,
+        f"feedforward = {config.feedforward}": config.feedforward > native.MOST_INPUTS,
     }
     return [part for part, is_unknown in found.items() if is_unknown]
 
@@ -48,6 +51,7 @@ class KernelStack:
     def __init__(self, config: BlockConfig, weights: Weights, bits: int) -> None:
         self.library = native.needed()
         self.config, self.weights, self.bits = config, weights, bits
+        self.layers = PackedLayers(weights)
         self.crosses = "blocks.0.cross_attention.query.weight" in weights
         self.kept: list[object] = []
         layers = (native.Layer * config.layers)()
@@ -101,12 +105,12 @@ class KernelStack:
             raise MemoryError(f"no memory for {job.rows} rows")
 
     def packed(self, name: str, bits: int | None = None) -> Packed:
-        return Packed(self.weights[f"{name}.weight"], self.weights.get(f"{name}.bias"), bits or self.bits)
+        return self.layers.layer(name, bits or self.bits)
 
     def _has_int8_head(self) -> bool:
         """Whether most of a large vocabulary's logits are computed in int8, and only those that may be chosen in int16:
         where bytes are multiplied faster, and a search, not a random draw, chooses."""
-        large = len(self.weights["head.weight"]) >= LARGE_VOCABULARY
+        large = row_table(self.weights, "head.weight").shape[0] >= LARGE_VOCABULARY
         return large and self.bits == 16 and self.crosses and bool(self.library.multiplies_bytes())
 
     def _linear(self, name: str, bits: int | None = None) -> native.Linear:
@@ -129,6 +133,7 @@ class KernelEncoder:
         if self.patches is None:
             self.embed = PlainEmbedding(config, weights)
         self.kernels = KernelStack(config, weights, bits)
+        self.kernels.layers.keep()
 
     def __call__(
         self, source_MS: Source, mask_MS: Booleans | None = None, segments_MS: Ids | None = None
@@ -172,7 +177,8 @@ class KernelDecoder:
         self.kernels = KernelStack(config, weights, bits)
         crossing = range(config.layers) if self.kernels.crosses else []
         self.project = [self.kernels.packed(f"blocks.{number}.cross_attention.project") for number in crossing]
-        self.vocabulary = weights["head.weight"].shape[0]
+        self.kernels.layers.keep()
+        self.vocabulary = row_table(weights, "head.weight").shape[0]
 
     def start(self, memory: AnyArrayMemory | None, rows: int = 1) -> KernelState:
         assert memory is None or isinstance(memory, ArrayMemory), "the kernels look at one memory"

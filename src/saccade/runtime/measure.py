@@ -22,7 +22,7 @@ def time_packings() -> dict[How, list[float]]:
     weight = random.standard_normal((OUTPUTS, INPUTS)).astype(np.float32)
     ways: dict[How, Callable[[Floats], Floats]] = {"exact": lambda x: x @ weight.T}
     if native.kernels() is not None:
-        ways |= {how: Packed(weight, None, bits) for how, bits in BITS.items()}
+        ways |= {how: Packed.of(weight, None, bits) for how, bits in BITS.items()}
     inputs = [random.standard_normal((rows, INPUTS)).astype(np.float32) for rows in ROWS]
     return {how: [_microseconds(layer, x) for x in inputs] for how, layer in ways.items()}
 

@@ -35,7 +35,7 @@ from saccade.runtime.layers import Weights, part_of
 from saccade.runtime.packing import BITS
 from saccade.runtime.plain import PlainDecoder, PlainEncoder
 from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
-from saccade.runtime.watch import ArraysHeard, watched, watcher, watching
+from saccade.runtime.watch import ArraysHeard, edit_here, watched, watching
 from saccade.sites import SOURCE
 
 FASTEST: How = "int16"
@@ -191,6 +191,10 @@ class LanguageRuntime:
         """Of the token that follows each position, exact: [B, T, V]."""
         return _write(self.plain, None, tokens_BT)
 
+    def written(self, tokens_BT: Ids) -> Floats:
+        """The same, in the arithmetic that it writes in."""
+        return _write(self.decoder, None, tokens_BT)
+
     def look(self, tokens_BT: Ids) -> ArraysHeard:
         """Every attention weight of one pass over a text."""
         return _heard(lambda: self.logits(tokens_BT))
@@ -237,8 +241,7 @@ class EncoderRuntime:
 
 def _heard(run: Callable[[], object]) -> ArraysHeard:
     """What is heard while something runs, under the edit of whoever watches already."""
-    outer = watcher()
-    with watching(None if outer is None else outer.edit) as looks:
+    with watching(edit_here()) as looks:
         run()
     return looks
 

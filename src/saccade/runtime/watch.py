@@ -33,6 +33,12 @@ def watched() -> bool:
     return _watcher.get() is not None
 
 
+def edit_here() -> Edit:
+    """What whoever watches here changes."""
+    heard = watcher()
+    return Edit() if heard is None else heard.edit
+
+
 @contextmanager
 def watching(edit: Edit | None = None) -> Iterator[ArraysHeard]:
     """Hear every attention that a plain runtime computes inside the `with` block."""

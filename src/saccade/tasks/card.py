@@ -5,12 +5,15 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from saccade.config import Table
 from saccade.evaluate.metrics import Score
 from saccade.tasks.contract import Recipe
 from saccade.train.loop import Outcome
 
 
-def card(recipe: Recipe, model: nn.Module, outcome: Outcome, scores: Sequence[Score]) -> str:
+def card(
+    recipe: Recipe, model: nn.Module, outcome: Outcome, scores: Sequence[Score], arithmetic: Table | None = None
+) -> str:
     """Markdown; `saccade show` prints it."""
     parameters = sum(weight.numel() for weight in model.parameters())
     cores = torch.get_num_threads()
@@ -26,8 +29,14 @@ def card(recipe: Recipe, model: nn.Module, outcome: Outcome, scores: Sequence[Sc
         f"- weights: {outcome.chosen}",
         f"- time: {outcome.seconds / 60:.0f} minutes on {cores} core{'s' * (cores > 1)}, validation included",
         f"- validation: {validation}",
+        *([f"- arithmetic: {_arithmetic(arithmetic)}"] if arithmetic else []),
         *(f"- test: {score}" for score in scores),
         f"- data: {recipe.card.data or 'own files'}",
         f"- licence of the weights: {recipe.card.licence}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _arithmetic(found: Table) -> str:
+    """Figures of the stored weights on the validation part."""
+    return f"{found['figure']} {found['int16']} in int16, {found['int8']} in int8; default {found['default']}"

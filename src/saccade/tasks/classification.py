@@ -22,6 +22,7 @@ from saccade.models.answering import encoder_runtime
 from saccade.models.encoders import build_encoder_model
 from saccade.pipelines.classifier import Classifier
 from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.encoder import EncoderRecipe, begin, hiding
 from saccade.train.loop import TrainConfig, Work
@@ -114,6 +115,7 @@ class ClassificationTask:
             messages=_told(recipe, parts, texts, model, sampler),
             files=[*recipe.data.train, *recipe.data.valid, *recipe.data.test],
             test=None if test is None else lambda pipeline, _, report: scores(pipeline, test, report),
+            figure=lambda pipeline: _figure(pipeline, parts.valid, scale),
         )
 
     def evaluate(
@@ -190,6 +192,13 @@ def _figures(pipeline: Classifier, examples: Examples, scale: _Scale) -> dict[st
         return {"loss": float((outputs[:, 0] - labels).square().mean())}
     right = float((outputs.argmax(dim=1) == labels).float().mean())
     return {"loss": float(nn.functional.cross_entropy(outputs, labels)), "accuracy": 100 * right}
+
+
+def _figure(pipeline: Classifier, examples: Examples, scale: _Scale) -> Figure:
+    figures = _figures(pipeline, examples, scale)
+    if pipeline.classes:
+        return Figure("accuracy", figures["accuracy"])
+    return Figure("squared error, in variances", figures["loss"], -0.01)
 
 
 def _told(

@@ -9,6 +9,7 @@ from saccade.config import Record, Table
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
 from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.tasks.arithmetic import FigureOf
 from saccade.tokens.marks import Marks
 from saccade.train.loop import TrainConfig, Work
 
@@ -62,6 +63,8 @@ class Prepared:
     """None without a test part."""
     words: Sequence[str] | None = None
     """Lexicon of the model, if it has one."""
+    figure: FigureOf | None = None
+    """Of a stored model on the validation part: it decides whether int8 is the default."""
 
 
 class Task(Protocol):

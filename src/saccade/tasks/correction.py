@@ -23,6 +23,7 @@ from saccade.folder import ModelFolder
 from saccade.pipelines.corrector import MOST_PRICE, Corrector
 from saccade.pipelines.edits import apply, edits
 from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.sequence import SequenceData, SequenceParts, SequenceRecipe, answered, prepare_pairs
 
@@ -89,12 +90,13 @@ class CorrectionTask:
         self, recipe: CorrectionRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
     ) -> Prepared:
         data, read = recipe.data, _Spelling.of(recipe.data, folders)
-        tested = _test_pairs(read, folders) if data.test else None
+        held, tested = _held_pairs(read, folders), _test_pairs(read, folders) if data.test else None
         cost = {"unknown_word_cost": recipe.unknown_word_cost} if recipe.lexicon_min_count else {}
         parts = SequenceParts(
             training=lambda: Copies(Mixture.of(_training_pairs(recipe, read))),
-            held={"": _held_pairs(read, folders)},
+            held={"": held},
             figures=_figures,
+            figure=lambda pipeline: _figure(pipeline, held),
             files=[*(text.file for text in (*data.train, *data.valid, *data.test)), *data.misspellings],
             settings={"caution": recipe.caution, **cost},
             test=(lambda pipeline, _, report: _scores(pipeline, tested, Request(), report)) if tested else None,
@@ -191,6 +193,11 @@ def _figures(sources: list[str], outputs: list[str], accepted: list[list[str]]) 
     rates = (word_accuracy, correction_rate, introduction_rate)
     names = ("accuracy", "corrected", "introduced")
     return {name: rate(found, bootstrap=0).value for name, rate in zip(names, rates, strict=True)}
+
+
+def _figure(pipeline: Corrector, pairs: Sequence[Pair]) -> Figure:
+    accuracy, *_ = _scores(pipeline, pairs, Request(), unreported)
+    return Figure(accuracy.name, accuracy.value, 0.01)
 
 
 def _scores(pipeline: Corrector, pairs: Sequence[Pair], request: Request, report: Report) -> list[Score]:

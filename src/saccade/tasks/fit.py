@@ -9,6 +9,7 @@ from saccade.evaluate.metrics import Score
 from saccade.tasks.contract import Recipe, Task
 from saccade.tasks.run import insist_same_settings, write_run
 from saccade.tasks.store import store
+from saccade.train.device import choose_device
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, train
 from saccade.train.progress import preparing, scoring
@@ -29,6 +30,7 @@ def fit(
     """Train in the folder of the log, which becomes the model folder. `resumed`: what run.json says, if the training in
     it goes on."""
     out, resume = log.folder, resumed is not None
+    choose_device(recipe.train.device)  # one that is not there is told before the data is read
     with preparing(log.console) as report:
         prepared = task.prepare(recipe, folders, out, resume=resume, report=report)
     for line in prepared.messages:

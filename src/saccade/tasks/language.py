@@ -16,14 +16,16 @@ from saccade.data.prepared import keep, kept
 from saccade.data.prompt_families import WordLists
 from saccade.data.prompts import CODESPELL, EWT, TATOEBA, read_words
 from saccade.data.stream import Stream, Windows, encode_documents
+from saccade.decode.choose import log_sum_exp
 from saccade.errors import WrongUse
-from saccade.evaluate.language import surprise
+from saccade.evaluate.language import ROWS_TOKENS, surprise
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
 from saccade.models.answering import language_runtime
 from saccade.models.gpt import LanguageModel, build_gpt
 from saccade.pipelines.completer import Completer
 from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe, Test
 from saccade.tasks.prompting import PromptsConfig, accuracies, held_out_pages, training_pages
 from saccade.tasks.sizes import language_sizes_for
@@ -144,6 +146,7 @@ class LanguageTask:
             messages=told,
             files=_files(recipe.data),
             test=_test(recipe.data, valid, text_bytes, words),
+            figure=lambda pipeline: bits_per_byte(pipeline, valid, text_bytes),
         )
 
     def evaluate(
@@ -181,6 +184,22 @@ def _surprise(pipeline: Completer, folder: ModelFolder, stream: Stream, text_byt
     config, size = pipeline.model.config, len(pipeline.vocabulary)
     model = filled(folder, config.weights(size), lambda: build_gpt(config, size))
     return surprise(model.eval(), stream).scores(text_bytes)
+
+
+def bits_per_byte(pipeline: Completer, stream: Stream, text_bytes: int) -> Figure:
+    """Of a loaded model, in its own arithmetic. A window of several documents is read as several rows."""
+    nats, context = 0.0, pipeline.context
+    for batch, _ in stream.windows(context, context, rows=max(1, ROWS_TOKENS // context)):
+        tokens_BT, labels_BT = batch.tokens_BT.numpy(), batch.labels_BT.numpy()
+        real_BT = np.ones(tokens_BT.shape, dtype=bool) if batch.real_BT is None else batch.real_BT.numpy()
+        documents_BT = np.zeros_like(tokens_BT) if batch.documents_BT is None else batch.documents_BT.numpy()
+        for tokens_T, labels_T, real_T, documents_T in zip(tokens_BT, labels_BT, real_BT, documents_BT, strict=True):
+            for document in np.unique(documents_T[real_T]):
+                mine = real_T & (documents_T == document)
+                logits_TV = pipeline.model.written(tokens_T[None, mine])[0]
+                found = logits_TV[np.arange(mine.sum()), labels_T[mine]] - log_sum_exp(logits_TV)[:, 0]
+                nats -= float(found.sum())
+    return Figure("bits per byte", nats / math.log(2) / text_bytes, -0.01)
 
 
 def _test(data: FilesConfig | PromptsConfig, valid: Stream, text_bytes: int, words: WordLists | None) -> Test:

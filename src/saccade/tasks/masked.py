@@ -26,6 +26,7 @@ from saccade.models.encoders import build_encoder_model
 from saccade.models.xlnet import PermutationModel
 from saccade.pipelines.filler import Filler
 from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.encoder import with_mask
 from saccade.tasks.sizes import masked_sizes_for
@@ -153,6 +154,7 @@ class MaskedTask:
             messages=told,
             files=[text.file for text in (*recipe.data.train, *recipe.data.valid)],
             test=lambda pipeline, folder, _: _scores(pipeline, folder, valid, hider),
+            figure=lambda pipeline: _figure(pipeline, held_rows, hider),
         )
 
     def evaluate(
@@ -204,6 +206,18 @@ def _rows(recipe: MaskedRecipe, corpus: Corpus, marks: Marks, budget: int, seed:
 def _validate(model: nn.Module, rows: Rows, hider: Hider) -> dict[str, float]:
     assert isinstance(model, MaskedModel | PermutationModel)
     return guess(model, rows, hider).figures()
+
+
+def _figure(pipeline: Filler, rows: Rows, hider: Hider) -> Figure:
+    """The share of masked words that a loaded model finds."""
+    right, masked = 0, 0
+    for numbers in rows.batches:
+        batch = rows.masked(numbers, hider)
+        given = (batch.tokens_BT, batch.mask_BT, batch.segments_BT, batch.chosen_BT)
+        logits_NV = pipeline.model.outputs(*(None if one is None else one.numpy() for one in given))  # type: ignore[arg-type]
+        right += int((logits_NV.argmax(axis=1) == batch.labels_N.numpy()).sum())
+        masked += len(batch.labels_N)
+    return Figure("masked words", 100 * right / max(masked, 1))
 
 
 def _flat(name: str, corpus: Corpus) -> list[tuple[str, np.ndarray]]:

@@ -16,6 +16,7 @@ from saccade.evaluate.pronunciation import phoneme_error_rate, pronunciation_sco
 from saccade.folder import ModelFolder
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.pipelines.pronouncer import Pronouncer
+from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.sequence import SequenceData, SequenceParts, SequenceRecipe, answered, by_source, prepare_pairs
 from saccade.tokens.vocabulary import TokensConfig
@@ -64,6 +65,7 @@ class PronunciationTask:
             training=lambda: Copies(Mixture.of([pair for pair in _read(data.train, folders) if pair[0] not in words])),
             held={"": held},
             figures=_figures,
+            figure=lambda pipeline: _figure(pipeline, held),
             files=[*data.train, *data.valid, *data.test],
             test=(lambda pipeline, _, report: _scores(pipeline, tested, Request(), report)) if tested else None,
         )
@@ -93,6 +95,11 @@ def _figures(sources: list[str], outputs: list[str], accepted: list[list[str]]) 
     right = [[as_phonemes(one) for one in some] for some in accepted]
     rates = {"wer": word_error_rate, "per": phoneme_error_rate}
     return {name: rate(said, right, bootstrap=0).value for name, rate in rates.items()}
+
+
+def _figure(pipeline: Pronouncer, pairs: Sequence[Pair]) -> Figure:
+    wrong, *_ = _scores(pipeline, pairs, Request(), unreported)
+    return Figure(wrong.name, wrong.value, -1.0)
 
 
 def _scores(pipeline: Pronouncer, pairs: Sequence[Pair], request: Request, report: Report) -> list[Score]:

@@ -26,6 +26,7 @@ from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.translator import Translator
+from saccade.tasks.arithmetic import FigureOf
 from saccade.tasks.contract import Prepared, Recipe, Test
 from saccade.tasks.store import kept_vocabulary
 from saccade.tokens.marks import Marks
@@ -72,6 +73,8 @@ class SequenceParts:
     held: Mapping[str, Sequence[Pair]]
     """Validation pairs by the name of their source; a single source needs no name."""
     figures: Figures
+    figure: FigureOf
+    """Of a loaded model on the validation pairs, as users get it: with the model's own search."""
     files: Sequence[str]
     """Data files, as the recipe names them."""
     settings: Table = field(default_factory=dict)
@@ -142,6 +145,7 @@ def prepare_pairs(
         files=parts.files,
         test=parts.test,
         words=parts.words,
+        figure=parts.figure,
     )
 
 

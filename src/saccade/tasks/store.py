@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from saccade.evaluate.metrics import Score
-from saccade.folder import read_folder, write_card
+from saccade.folder import change_config, read_folder, write_card
 from saccade.pipelines.load import open_folder
 from saccade.pipelines.pipeline import Report
+from saccade.tasks.arithmetic import compare_arithmetic
 from saccade.tasks.card import card
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
@@ -20,10 +21,13 @@ def store(recipe: Recipe, prepared: Prepared, outcome: Outcome, out: Path, repor
     model = prepared.work.model
     write_folder(out, names | prepared.settings, model, tokenizer, storage=prepared.storage, words=prepared.words)
     scores: list[Score] = []
+    arithmetic = compare_arithmetic(read_folder(out), prepared.figure) if prepared.figure else None
+    if arithmetic:
+        change_config(out, {"arithmetic": arithmetic})
     if prepared.test is not None:
         folder = read_folder(out)
         scores = prepared.test(open_folder(folder), folder, report)
-    write_card(out, card(recipe, model, outcome, scores))
+    write_card(out, card(recipe, model, outcome, scores, arithmetic))
     return scores
 
 

@@ -25,6 +25,7 @@ from saccade.models.answering import encoder_runtime
 from saccade.models.encoders import build_encoder_model
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.pipelines.tagger import Tagger
+from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.encoder import EncoderRecipe, begin, hiding
 from saccade.train.loop import TrainConfig, Work
@@ -128,6 +129,7 @@ class TaggingTask:
             messages=told,
             files=[*data.train, *data.valid, *data.test],
             test=(lambda pipeline, _, report: scores(pipeline, tested, report)) if tested else None,
+            figure=lambda pipeline: Figure("accuracy", accuracy(answers(pipeline, valid), bootstrap=0).value),
         )
 
     def evaluate(

@@ -18,8 +18,11 @@ from saccade.tasks.fit import Fitted, fit
 from saccade.tasks.recipes import recipe_path, task_named
 from saccade.tasks.run import RECIPE, insist_same_start, read_run
 from saccade.train.checkpoint import checkpoints
+from saccade.train.device import Device
+from saccade.train.leftovers import is_finished
 from saccade.train.lock import LOCK, alone_in
 from saccade.train.log import Log
+from saccade.train.metrics import TENSORBOARD
 
 Change = tuple[str, Any]
 """A dotted key of a recipe and its new value."""
@@ -30,9 +33,11 @@ class Show:
     """What is told while a model trains."""
 
     quiet: bool = False
+    tensorboard: bool = False
 
     def log(self, out: Path) -> Log:
-        return Log(out, quiet=self.quiet)
+        """A run that has written for TensorBoard goes on with it."""
+        return Log(out, quiet=self.quiet, tensorboard=self.tensorboard or (out / TENSORBOARD).is_dir())
 
 
 def train(
@@ -43,7 +48,9 @@ def train(
     settings: Mapping[str, Any] | None = None,
     init: str | Path = "",
     data: str | Path | None = None,
+    device: Device | None = None,
     resume: bool = False,
+    tensorboard: bool = False,
     quiet: bool = False,
 ) -> Any:
     """Train a model and return it, as `saccade.load` does. What the command `saccade train` does.
@@ -58,8 +65,10 @@ def train(
         {"train": {"steps": 500}} means the same as {"train.steps": 500}.
     init: a model to start from, for tasks with an encoder; its vocabulary and sizes replace those of the recipe.
     data: the folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
+    device: "cpu", "cuda" or "mps"; by default the recipe's, which is "auto": a GPU if there is one.
     resume: go on with the training in `out`, if there is one. Ctrl-C (KeyboardInterrupt) saves after the step under
         way; the same call with resume=True goes on from there, bit for bit.
+    tensorboard: also write the curves for TensorBoard, to OUT/tensorboard.
     quiet: print no progress.
     """
     given = [files] if isinstance(files, str | Path) else list(files or [])
@@ -67,17 +76,18 @@ def train(
     changes = list(flat(settings or {}))
     folder = run_folder(str(recipe), paths, Path(out).expanduser() if out is not None else None)
     searched = data_folders(Path(data).expanduser() if data is not None else None)
-    show = Show(quiet)
+    show = Show(quiet, tensorboard)
     if resume and (folder / RECIPE).exists():
         _insist_same_request(folder, str(recipe), changes)
-        fitted = go_on(folder, searched[:1] if data is not None else [], show)
+        fitted = go_on(folder, searched[:1] if data is not None else [], show, device=device)
     else:
+        changes += [("train.device", device)] if device else []
         fitted = train_named(str(recipe), paths, folder, searched, changes, init=str(init), show=show)
     if not fitted.outcome.finished:
         raise KeyboardInterrupt(f"stopped after step {fitted.outcome.step} and saved; resume=True goes on")
-    log = show.log(folder)
-    for score in fitted.scores:
-        log.say(str(score))
+    if not quiet:
+        for score in fitted.scores:
+            print(score, file=sys.stderr)
     return load(folder)
 
 
@@ -129,11 +139,13 @@ def train_by_table(table: Table, folders: Sequence[Path], out: Path, show: Show)
         return fit(task, recipe, folders, show.log(out))
 
 
-def go_on(run: Path, folders: Sequence[Path], show: Show) -> Fitted:
+def go_on(run: Path, folders: Sequence[Path], show: Show, *, device: Device | None = None) -> Fitted:
     """Continue the training in a folder; its data is searched in `folders`, then in its former place."""
     task, recipe, told = read_run(run)
+    if device:
+        recipe = recipe.model_copy(update={"train": recipe.train.model_copy(update={"device": device})})
     with alone_in(run):
-        if (run / "README.md").exists() and not checkpoints(run / "checkpoints"):
+        if is_finished(run) and not checkpoints(run / "checkpoints"):
             raise UserError(f"{run}: the training is finished and its checkpoints are gone; there is nothing to resume")
         searched = [*folders, *map(Path, told.get("data", []))]
         insist_same_start(run, recipe, told, searched)

@@ -32,6 +32,7 @@ from saccade.folder import ModelFolder
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.pipelines.table import TASKS
 from saccade.pipelines.translator import Translator
+from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.sequence import SequenceData, SequenceParts, SequenceRecipe, answered, by_source, prepare_pairs
 from saccade.tasks.sizes import sizes_for
@@ -162,10 +163,12 @@ class TranslationTask:
             for name in data.files:  # before any is read: some are large
                 find(name, folders)
         tested = by_source(read_pairs(as_sources(data.test)[0].paths(folders))) if data.test else None
+        held = held_pairs(data, folders)
         parts = SequenceParts(
             training=lambda: training_copies(recipe, folders),
-            held=held_pairs(data, folders),
+            held=held,
             figures=lambda _, outputs, accepted: {"bleu": bleu(outputs, accepted, lowercase=lowercase).value},
+            figure=lambda pipeline: _figure(pipeline, held, lowercase=lowercase),
             files=data.files,
             settings={"lowercase": lowercase},
             test=(lambda pipeline, _, report: _scores(pipeline, *tested, Request(), report, lowercase))
@@ -233,6 +236,16 @@ def _plain_ending(recipe: TranslationRecipe, sampler: Sampler) -> str:
     epochs = sampler.epochs(recipe.train.steps * recipe.train.accumulate)
     plain = takewhile(lambda epoch: epoch[0] >= data.copies - data.plain_copies, reversed(epochs))
     return f", the last {sum(share for _, share in plain):.1f} of them on plain text"
+
+
+def _figure(pipeline: Translator, held: Mapping[str, Sequence[Pair]], *, lowercase: bool) -> Figure:
+    """BLEU; of several sources, the mean."""
+    found = []
+    for pairs in held.values():
+        sources, accepted = by_source(pairs)
+        outputs = answered(pipeline, sources, Request(), unreported)
+        found.append(bleu(outputs, accepted, lowercase=lowercase).value)
+    return Figure("BLEU", sum(found) / len(found))
 
 
 def _scores(

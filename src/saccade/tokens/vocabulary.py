@@ -12,7 +12,9 @@ from tokenizers import Tokenizer
 
 from saccade.config import Record
 from saccade.errors import UserError
+from saccade.files import parse_json
 from saccade.tokens import bpe, characters, pieces
+from saccade.tokens.crafted import unreadable
 from saccade.tokens.marks import SPECIALS, Marks
 
 KINDS = {"bpe": bpe, "characters": characters, "pieces": pieces}
@@ -131,6 +133,10 @@ def read_vocabulary(
     text: str, where: Path, *, spaced: bool = True, source_bytes: bool = False, marks: Marks | None = None
 ) -> Vocabulary:
     """The vocabulary in a tokenizer.json; whatever is wrong with the file is said in one line."""
+    table = parse_json(text, where)
+    name = _kind_of_file(table)
+    if complaint := unreadable(table, KINDS[name].NAME, _apart(KINDS[name].untrained())[0]):
+        raise UserError(f"{where}: {complaint}")
     try:
         vocabulary = Vocabulary(Tokenizer.from_str(text), spaced=spaced, source_bytes=source_bytes, marks=marks)
         found, words, merges = _apart(vocabulary.tokenizer)
@@ -163,6 +169,14 @@ def _kind(tokenizer: Tokenizer) -> str:
     if type(tokenizer.model).__name__ == "WordLevel":
         return "characters"
     return "pieces" if getattr(tokenizer.model, "byte_fallback", False) else "bpe"
+
+
+def _kind_of_file(table: Any) -> str:
+    """The same, before the library has read the file; what is no tokenizer at all is complained about later."""
+    model = table.get("model") if isinstance(table, dict) else None
+    if not isinstance(model, dict):
+        return "bpe"
+    return "characters" if model.get("type") == "WordLevel" else "pieces" if model.get("byte_fallback") else "bpe"
 
 
 def _apart(tokenizer: Tokenizer) -> tuple[dict[str, Any], dict[str, int], list[tuple[str, str]]]:

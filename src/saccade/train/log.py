@@ -1,58 +1,37 @@
-"""Output of a run: a progress bar, `metrics.jsonl`, `curve.png`."""
+"""Output of a run: a progress bar, files of figures, `curve.png`."""
 
-import json
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from saccade.errors import UserError
-
-Entry = dict[str, Any]
+from saccade.train.bar import TrainingBar
+from saccade.train.metrics import Entry, MetricFiles
 
 
 class Log:
     """Reports one run. On a terminal the bar is live; elsewhere a line is printed at intervals."""
 
-    def __init__(self, folder: Path, *, quiet: bool = False, every: float = 30.0) -> None:
+    def __init__(self, folder: Path, *, quiet: bool = False, tensorboard: bool = False, every: float = 30.0) -> None:
         self.folder, self.quiet, self.every = folder, quiet, every
         self.console = Console(stderr=True, highlight=False, quiet=quiet)
         self.live = sys.stderr.isatty() and not quiet
-        self.bar = Progress(
-            TextColumn("step"),
-            MofNCompleteColumn(),
-            BarColumn(bar_width=20),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            TextColumn("ETA"),
-            TimeRemainingColumn(),
-            console=self.console,
-            disable=not self.live,
-        )
-        self.task = self.bar.add_task("", total=None)
+        self.bar = TrainingBar(self.console, live=self.live)
+        self.metrics = MetricFiles(folder, tensorboard=tensorboard)
         self.began = self.spoke = time.perf_counter()
         self.window = Window()
-        self.entries: list[Entry] = []
 
     def start(self, step: int, steps: int) -> None:
-        """Start or resume at `step`; lines that an interrupted run wrote after it are dropped."""
+        """Start or resume at `step`; what an interrupted run wrote after it is dropped."""
         self.first, self.steps = step, steps
-        path = self.folder / "metrics.jsonl"
-        if path.exists():
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            self.entries = [entry for entry in map(_entry, lines) if entry and entry["step"] <= step]
-        aside = path.with_name(f".writing-{path.name}")
-        aside.write_text("".join(json.dumps(entry) + "\n" for entry in self.entries), encoding="utf-8")
-        aside.rename(path)
-        self.file = path.open("a", encoding="utf-8")
-        if self.live:
-            self.bar.update(self.task, total=steps, completed=step)
-            self.bar.start()
+        with _saying_what_is_kept(self.folder):
+            self.metrics.start(step)
+        self.bar.start(step, steps)
         self.began = self.spoke = time.perf_counter()
 
     def step(
@@ -62,15 +41,19 @@ class Log:
         now = time.perf_counter()
         tokens_per_second, gigaflops = self.window.speed(now)
         loss = losses.get("nll", losses["loss"])
-        text = (
-            f"loss {loss:.3f}  rate {rate:.2e}  {tokens_per_second:,.0f} target tokens/s  {gigaflops:.0f} GFLOP/s  "
-            f"epoch {epoch:.2f}"
-        )
+        figures = [
+            (f"loss {loss:.3f}", 5),
+            (f"rate {rate:.2e}", 2),
+            (f"{tokens_per_second:,.0f} target tokens/s", 4),
+            (f"{gigaflops:.0f} GFLOP/s", 1),
+            (f"epoch {epoch:.2f}", 3),
+        ]
         if self.live:
-            self.bar.update(self.task, completed=step, description=text)
+            self.bar.update(step, figures)
         elif now - self.spoke > self.every or step == self.steps:
             self.spoke = now
             left = (now - self.began) / (step - self.first) * (self.steps - step)
+            text = "  ".join(figure for figure, _ in figures)
             self.console.print(f"step {step}/{self.steps}  {text}  ETA {_clock(left)}", soft_wrap=True)
         if step % 10 == 0 or step == self.steps:
             self._write(
@@ -82,7 +65,7 @@ class Log:
         self._write({"step": step, "validation": scores})
         self.console.print(f"step {step}: " + "  ".join(f"{k} {v:.4g}" for k, v in scores.items()), soft_wrap=True)
         with _saying_what_is_kept(self.folder):
-            draw_curve(self.entries, self.folder / "curve.png")
+            draw_curve(self.metrics.entries, self.folder / "curve.png")
 
     def restart_clock(self) -> None:
         """Speed is that of training: validating and saving do not count."""
@@ -93,20 +76,18 @@ class Log:
 
     def say_busy(self, doing: str) -> None:
         if self.live:
-            self.bar.update(self.task, description=f"{doing} …")
+            self.bar.say_busy(doing)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.bar.stop()
-        self.file.close()
+        self.metrics.close()
 
     def _write(self, entry: Entry) -> None:
-        self.entries.append(entry)
         with _saying_what_is_kept(self.folder):
-            self.file.write(json.dumps(entry) + "\n")
-            self.file.flush()
+            self.metrics.write(entry)
 
 
 class Window:
@@ -164,15 +145,6 @@ def draw_curve(entries: list[Entry], path: Path) -> None:
         axes.set_ylabel("loss" if number == 1 else name)
         axes.grid(alpha=0.3)
     figure.savefig(path, dpi=110)
-
-
-def _entry(line: str) -> Entry | None:
-    """A line of metrics.jsonl; None for one that a crash cut short."""
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return None
-    return entry if isinstance(entry, dict) and isinstance(entry.get("step"), int) else None
 
 
 def _clock(seconds: float) -> str:
