@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from saccade.sources.picture_question import PictureQuestionItem, PictureQuestio
 from saccade.sources.text import TextSource
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 LONGEST = 12
 MEMORIES = ("picture", "question")
 
@@ -32,6 +36,10 @@ class Reply(Answer):
 
     item: PictureQuestionItem = field(repr=False, compare=False)
     ids: list[int] = field(repr=False)
+
+    @property
+    def image(self) -> "Image":
+        return self.item.picture.image
 
 
 class Asker(Pipeline[PictureQuestionItem, Reply]):

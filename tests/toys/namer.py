@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from saccade.sites import SOURCE, TARGET
 from saccade.sources.picture import PictureItem, PictureSource
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 LONGEST = 12
 
 
@@ -28,6 +32,10 @@ class Named(Answer):
 
     item: PictureItem = field(repr=False, compare=False)
     ids: list[int] = field(repr=False)
+
+    @property
+    def image(self) -> "Image":
+        return self.item.image
 
 
 class Namer(Pipeline[PictureItem, Named]):

@@ -224,7 +224,7 @@ def _text(answer: "Answer", options: Asking) -> str:
 def draw_looks(answer: "Answer", file: Path, layer: int | None, head: int | None, *, quiet: bool = False) -> None:
     """Into a file, or, where it is "-", in the terminal."""
     if str(file) != "-":
-        answer.looks.picture(file, layer=layer, head=head)
+        answer.looks.picture(file, layer=layer, head=head, image=answer.image)
         tell(f"drew {file}", quiet=quiet)
         return
     from rich.console import Console

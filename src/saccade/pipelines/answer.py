@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 from saccade.errors import WrongUse
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from saccade.look.record import Looks
     from saccade.pipelines.pipeline import Pipeline
 
@@ -45,6 +47,11 @@ class Answer:
         if self.pipeline is None:
             raise WrongUse("this answer came without its model: ask the model again, or take .looks before pickling")
         return self.pipeline.look(self)
+
+    @property
+    def image(self) -> "Image | None":
+        """The picture that was looked at, if the input has one; `--look` draws into it."""
+        return None
 
     def record(self) -> Values:
         """The answer as plain values, for `--format json`."""

@@ -34,6 +34,14 @@ class PictureItem:
     pixels_HWC: np.ndarray = field(repr=False)
     """uint8, 0 is black."""
 
+    @property
+    def image(self) -> "Image":
+        """As a PIL image, the way the model sees it."""
+        from PIL import Image
+
+        pixels = self.pixels_HWC
+        return Image.fromarray(pixels[..., 0] if pixels.shape[2] == 1 else pixels)
+
 
 @dataclass(frozen=True)
 class PictureSource(Source[PictureItem, Collated]):
