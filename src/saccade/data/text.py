@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from saccade.errors import UserError
+from saccade.errors import MissingData, UserError
 
 Pair = tuple[str, str]
 OPENERS: dict[str, Callable[[Path, str], IO[bytes]]] = {".gz": gzip.open, ".xz": lzma.open}  # type: ignore[dict-item]
@@ -22,7 +22,7 @@ def find(name: str, folders: Sequence[Path]) -> Path:
         if (folder / name).exists():
             return folder / name
     looked = ", ".join(str(folder) for folder in folders)
-    raise UserError(f"data file {name} not found in {looked}; give its folder with --data DIR or $SACCADE_DATA")
+    raise MissingData(f"data file {name} not found in {looked}; give its folder with --data DIR or $SACCADE_DATA")
 
 
 def data_folders(given: Path | None) -> list[Path]:
