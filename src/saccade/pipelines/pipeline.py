@@ -39,7 +39,7 @@ class Request:
     prefix: str = ""
     """What the answer must begin with."""
     temperature: float | None = None
-    """Sample at this temperature; below 1 favours likely tokens."""
+    """Sample at this temperature; below 1 favours likely tokens, 0 takes the likeliest. None: as the model does it."""
     seed: int | None = None
     """Random seed for sampling."""
     top_k: int | None = None
@@ -187,13 +187,14 @@ class Pipeline(ABC, Generic[Item, One]):
             alpha        length penalty; higher values favour longer texts
             best         how many answers per input, found as `answer.best`
             prefix       what the answer must begin with
-            temperature  sample at this temperature; below 1 favours likely tokens
-            seed         random seed for sampling
+            temperature  sample at this temperature; below 1 favours likely tokens, 0 takes the likeliest. Language
+                         models sample at 0.8 by default
+            seed         random seed for sampling; 0 by default
             top_k        sample from this many of the most likely tokens only
             top_p        sample from the smallest set of tokens with this total probability
             repetition   repetition penalty; above 1, tokens that occurred before become less likely
             stop         a string that ends the answer, or several
-            max_tokens   the longest answer, in tokens
+            max_tokens   the longest answer, in tokens; 200 by default
         """
         stops = (stop,) if not isinstance(stop, Iterable) or isinstance(stop, str) else tuple(stop)
         # In the order of the fields.
