@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar, Unpack, overload
 
+import numpy as np
+
 from saccade.errors import UserError, WrongUse
 from saccade.pipelines.answer import Answer
 from saccade.runtime.contract import How
@@ -200,6 +202,9 @@ class Pipeline(ABC, Generic[Item, One]):
         # In the order of the fields.
         request = Request(beam, alpha, best, prefix, temperature, seed, top_k, top_p, repetition, stops, max_tokens)
         self._insist_on_known(request)
+        # An array of numbers is one input, a picture or samples; one of strings is several.
+        if isinstance(inputs, np.ndarray) and (inputs.dtype.kind in "UO" or inputs.ndim == 0):
+            inputs = inputs.tolist()
         one = self.source.is_one(inputs)
         if not one and (isinstance(inputs, bytes | bytearray | str) or not isinstance(inputs, Iterable)):
             raise WrongUse(f"{self.source.takes}, not {shown(inputs)}")
