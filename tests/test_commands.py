@@ -20,6 +20,7 @@ from crash import DIGITS
 from saccade.cli.main import app
 from saccade.config import read_toml
 from saccade.data.catalog import CATALOG
+from saccade.pipelines.table import TASKS
 from saccade.tasks.recipes import RECIPES, task_named
 from saccade.train.progress import status_report
 from tiny import SENTENCES, Said, ask, write_tiny_model
@@ -104,6 +105,12 @@ def test_help_explains_every_argument(helped: dict[str, Any], command: str) -> N
     for row in rows:
         told = [word for word in re.sub(r"\[[^]]*\]", "", row).strip("│* ").split() if re.search(r"^[^-].*[a-z]", word)]
         assert told, f"not explained: {row}"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_help_for_training_tells_the_files_of_every_task(helped: dict[str, Any], task: str) -> None:
+    (row,) = re.findall(rf"(?m)^ {task}  +(.*)", helped["said"]["train"][1])
+    assert row.startswith("none") == TASKS[task].files.startswith("nothing")
 
 
 def test_neither_the_package_nor_its_help_imports_torch(helped: dict[str, Any]) -> None:

@@ -46,7 +46,8 @@ def evaluate(
     model:
         Name of a bundled model, or a model folder.
     files:
-        For translation: a TSV of source and target, or two aligned files; for a language model: texts.
+        As for training: for translation a table of source and target (.tsv, .csv, .jsonl) or two aligned files; for
+        classification a table; for tagging CoNLL-U; for a language model texts.
     data:
         Folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
     beam:
