@@ -1,5 +1,6 @@
 """One way to train, for commands and Python: stopped and resumed, on the same data only, alone in its folder."""
 
+import inspect
 import json
 import os
 import shutil
@@ -98,6 +99,7 @@ def test_saccade_train_gives_a_pipeline(whole: Path, rows: Path, tmp_path: Path)
     assert classifier("the cat sleeps 3").text in ("quiet", "loud")
     assert (tmp_path / "again/model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert saccade.train.loop.TrainConfig, "the package of that name is still there"
+    assert {"recipe", "files", "out", "settings", "resume"} <= inspect.signature(saccade.train).parameters.keys()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
