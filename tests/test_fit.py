@@ -168,6 +168,12 @@ def test_resume_refuses_another_recipe_but_takes_another_number_of_steps(stopped
     assert ask("resume", stopped, "--quiet").code == 0
 
 
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"files": 3}', b'{"data": {"a": 1}}', b"[" * 100_000])
+def test_a_damaged_record_of_the_beginning_is_one_clear_line(stopped: Path, content: bytes) -> None:
+    (stopped / "run.json").write_bytes(content)
+    insist_one_line(ask("resume", stopped, "--quiet"), 1, ["run.json", "damaged"])
+
+
 # Alone
 
 
