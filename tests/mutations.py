@@ -7,6 +7,7 @@ import random
 import shutil
 import stat
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -146,14 +147,14 @@ PLACES: list[Change] = [delete, make_folder, make_pipe, link_away]
 # JSON
 
 
-def _places(value: Any) -> list[tuple[Any, Any]]:
+def _places(value: Any, depth: int = 0) -> list[tuple[Any, Any]]:
     """Every place in a table where a value stands: what holds it, and its key or number; of long ones the beginning."""
     found: list[tuple[Any, Any]] = []
-    if isinstance(value, dict | list):
+    if isinstance(value, dict | list) and depth < 12:
         keys = list(value)[:50] + list(value)[-5:] if isinstance(value, dict) else list(range(len(value)))[:20]
         for key in keys:
             found.append((value, key))
-            found += _places(value[key])
+            found += _places(value[key], depth + 1)
     return found
 
 
@@ -169,7 +170,7 @@ def _changed(change: Callable[[Any, Any, Any, random.Random], None], file: Path,
 
 
 def _set(table: Any, holder: Any, key: Any, chance: random.Random) -> None:
-    holder[key] = chance.choice(VALUES)
+    holder[key] = deepcopy(chance.choice(VALUES))
 
 
 def _remove(table: Any, holder: Any, key: Any, chance: random.Random) -> None:

@@ -21,6 +21,7 @@ from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.front_end import PatchesFrontEnd
 from saccade.arch.heads import ClassHead, EncoderModel, TagsHead
 from saccade.arch.weights import flops, parameters, stored
+from saccade.errors import UserError
 from saccade.models.answering import arrays_of
 from saccade.models.encoders import build_encoder_model
 from saccade.nn.front_end import Patches
@@ -122,7 +123,9 @@ def test_the_looks_of_a_picture_classifier_are_heard() -> None:
     np.testing.assert_allclose(heard.encoder, looks.encoder.numpy(), atol=NEAR)
 
 
-@pytest.mark.parametrize("name", ["patches to transformer", "patches, class token, post-norm"])
+@pytest.mark.parametrize(
+    "name", ["patches to transformer", "patches, class token, post-norm", "one memory by its name"]
+)
 def test_the_kernels_read_pictures(name: str) -> None:
     if native.kernels() is None:
         pytest.skip(f"no C kernels: {native.why_not()}")
@@ -135,6 +138,12 @@ def test_the_kernels_read_pictures(name: str) -> None:
     real_MS = expected.mask_MS
     np.testing.assert_allclose(found.states_MSD[real_MS], expected.states_MSD[real_MS], atol=2e-3)
     assert found.grid == expected.grid
+    tokens_BT, lengths_B = np.array(random_sequences([4, 4, 4], seed=2)), np.array([4, 4, 4])
+    logits, expected_logits = (
+        one.decoder.extend(tokens_BT, lengths_B, one.decoder.start(memory))[0]
+        for one, memory in ((fast, found), (plain, expected))
+    )
+    assert float(np.linalg.norm(logits - expected_logits) / np.linalg.norm(expected_logits)) < 5e-3
 
 
 def test_a_memory_of_a_picture_has_its_grid() -> None:
@@ -170,7 +179,7 @@ def test_pictures_that_do_not_fit_are_refused() -> None:
         (8, 16, 3, "8 x 16 pixels with 3 channels was given to a model that reads 8 x 12"),
         (8, 12, 1, "with 1 channels"),
     ):
-        with pytest.raises(ValueError, match=words):
+        with pytest.raises(UserError, match=words):
             front.grid_of(height, width, channels)
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import conftest
-from conftest import MARKS, ancestor, by_pytorch, on_plain, random_sequences, read_arrays, small_model
+from conftest import MARKS, SEVERAL, ancestor, by_pytorch, on_plain, random_sequences, read_arrays, small_model
 from saccade.decode.row import Beam, Greedy, RowRequest, Sample, Strategy, Text
 from saccade.decode.sample import Drawing
 from saccade.decode.search import search
@@ -18,7 +18,7 @@ from saccade.models.answering import language_runtime
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
 from saccade.pipelines.opening import SequenceModel
-from saccade.runtime.contract import AnyDecoder, ArrayMemory
+from saccade.runtime.contract import AnyArrayMemory, AnyDecoder
 from tiny import CONTEXT, tiny_gpt
 
 BEGIN, END = MARKS.begin, MARKS.end
@@ -96,7 +96,7 @@ def plan(random: np.random.Generator, count: int, *, longest_prompt: int, source
 
 
 def run(
-    session: Session[Any], planned: Sequence[Planned], read: Callable[[list[list[int]]], ArrayMemory] | None
+    session: Session[Any], planned: Sequence[Planned], read: Callable[[list[list[int]]], AnyArrayMemory] | None
 ) -> tuple[list[Text], set[Text]]:
     """The texts of all rows, each joining and dropped at its time, and which were dropped; rows that join at once are
     read at once."""
@@ -148,6 +148,9 @@ SEQUENCES: dict[str, tuple[Callable[[], EncoderDecoder], Callable[[EncoderDecode
     "on plain": (lambda: varied(small_model(vocabulary=VOCABULARY, width=32)), on_plain, 1e-4),
     "in PyTorch": (lambda: varied(small_model(vocabulary=VOCABULARY, width=32)), by_pytorch, 1e-4),
     "recurrent, on plain": (lambda: varied(ancestor("scaled dot, fed", vocabulary=VOCABULARY)), on_plain, 1e-4),
+    "two memories, on plain": (lambda: varied(ancestor(SEVERAL[0], vocabulary=VOCABULARY)), on_plain, 1e-4),
+    "two memories, recurrent": (lambda: varied(ancestor(SEVERAL[2], vocabulary=VOCABULARY)), on_plain, 1e-4),
+    "two memories, in PyTorch": (lambda: varied(ancestor(SEVERAL[1], vocabulary=VOCABULARY)), by_pytorch, 1e-4),
     "convolution, in PyTorch": (lambda: varied(ancestor("convolution", vocabulary=VOCABULARY)), by_pytorch, 1e-4),
 }
 
@@ -162,7 +165,7 @@ def test_translations_that_join_and_leave_at_random_are_each_alone(family: str, 
     def make() -> Session[Any]:
         return Session(model.decoder, MARKS)
 
-    def read(sources: list[list[int]]) -> ArrayMemory:
+    def read(sources: list[list[int]]) -> AnyArrayMemory:
         return read_arrays(model, sources)
 
     assert_alone_is_the_same(planned, make, read, near)

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -13,26 +14,35 @@ DEEPEST = 32
 _PIECE = 2**20
 
 
-def read_file(file: Path, limit: int) -> bytes:
-    """The whole content of a regular file of at most `limit` bytes. Links are followed, but not to devices or pipes."""
+def open_regular(file: Path) -> FileIO:
+    """A regular file, open for reading. Links are followed, but not to devices or pipes."""
     try:
         # A pipe without a writer would be waited for; what the descriptor is, no one can change any more.
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            os.close(descriptor)
-            raise UserError(f"{file}: {_kind(about.st_mode)}, not a file")
-        with os.fdopen(descriptor, "rb", buffering=0) as opened:
-            if about.st_size > limit:
-                raise UserError(f"{file}: {about.st_size:,} bytes; at most {limit:,} are read")
-            # Mostly all comes at once. The size may be untrue, as in /proc, or grow.
-            pieces, left = [opened.read(about.st_size + 1)], limit + 1
-            while pieces[-1] and (left := left - len(pieces[-1])) > 0:
-                pieces.append(opened.read(min(_PIECE, left)))
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or error}") from None
     except ValueError as error:  # a name with a null character
-        raise UserError(f"{file!r}: {error}") from None
+        raise UserError(f"{str(file)!r}: {error}") from None
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise UserError(f"{file}: {_kind(mode)}, not a file")
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def read_file(file: Path, limit: int) -> bytes:
+    """The whole content of a regular file of at most `limit` bytes."""
+    with open_regular(file) as opened:
+        try:
+            size = os.fstat(opened.fileno()).st_size
+            if size > limit:
+                raise UserError(f"{file}: {size:,} bytes; at most {limit:,} are read")
+            # Mostly all comes at once. The size may be untrue, as in /proc, or grow.
+            pieces, left = [opened.read(size + 1)], limit + 1
+            while pieces[-1] and (left := left - len(pieces[-1])) > 0:
+                pieces.append(opened.read(min(_PIECE, left)))
+        except OSError as error:
+            raise UserError(f"{file}: {error.strerror or error}") from None
     if left <= 0:
         raise UserError(f"{file}: more than {limit:,} bytes, the most that are read")
     return b"".join(pieces)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from safetensors import deserialize, safe_open
 
 from saccade import cache
+from saccade.files import open_regular
 
 Array = npt.NDArray[Any]
 _DTYPES = {"F32": "<f4", "F16": "<f2", "F64": "<f8", "BF16": "<u2", "I8": "i1"}
@@ -127,7 +128,7 @@ class MappedFile:
 
     def __init__(self, path: Path, digest: str) -> None:
         """Its SHA-256 is computed once; from then on the cache remembers this file by its place, size and times."""
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             about = os.fstat(file.fileno())
             place = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
             self.digest = digest

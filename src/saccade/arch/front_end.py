@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, NoPositionsConfig
 from saccade.arch.weights import Weight, Weights, linear, table
 from saccade.config import Record
+from saccade.errors import UserError
 
 
 class TokensFrontEnd(Record):
@@ -64,9 +65,9 @@ class PatchesFrontEnd(Record):
         return self.height // self.patch, self.width // self.patch
 
     def grid_of(self, height: int, width: int, channels: int) -> tuple[int, int]:
-        """The same of a picture of so many pixels; a ValueError says that one does not fit."""
+        """The same of a picture of so many pixels; one that does not fit is refused."""
         if channels != self.channels or height > self.height or width > self.width:
-            raise ValueError(
+            raise UserError(
                 f"a picture of {height} x {width} pixels with {channels} channels was given to a model that reads "
                 f"{self.height} x {self.width} with {self.channels}"
             )

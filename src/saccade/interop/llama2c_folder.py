@@ -13,6 +13,7 @@ from torch import Tensor
 
 from saccade.arch.gpt import GptConfig
 from saccade.errors import UserError, WrongUse
+from saccade.files import open_regular
 from saccade.folder import Storage, write_card
 from saccade.interop.llama2c import Content, Llama, read_llama2c, read_llama2c_tokenizer
 from saccade.models.gpt import LanguageModel, build_gpt
@@ -115,7 +116,7 @@ def _insist_on_room(out: Path) -> None:
 def _mapped(file: Path) -> Content:
     """The content of a file, which the system reads as it is needed; changes stay in memory."""
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             return mmap(opened.fileno(), 0, access=ACCESS_COPY) if file.stat().st_size else b""
     except OSError as error:
         raise UserError(f"{file}: {error.strerror or error}") from None

@@ -1,6 +1,6 @@
 """The operations of a Transformer in plain NumPy: products, norms, activations, attention, positions."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -22,6 +22,13 @@ def part_of(weights: Weights, prefix: str) -> Weights:
     return {
         name.removeprefix(f"{prefix}."): weight for name, weight in weights.items() if name.startswith(f"{prefix}.")
     }
+
+
+def renamed(weights: Weights, change: Callable[[str], str]) -> Weights:
+    """The same tensors by other names."""
+    if isinstance(weights, StoredTensors):
+        return StoredTensors({change(name): stored for name, stored in weights.stored.items()})
+    return {change(name): weight for name, weight in weights.items()}
 
 
 def linear(weights: Weights, name: str, x: Floats) -> Floats:

@@ -31,7 +31,7 @@ from saccade.runtime.contract import (
 )
 from saccade.runtime.heads import head_outputs
 from saccade.runtime.kernels import KernelDecoder, KernelEncoder, unknown_parts
-from saccade.runtime.layers import Weights, part_of
+from saccade.runtime.layers import Weights, part_of, renamed
 from saccade.runtime.packing import BITS
 from saccade.runtime.plain import PlainDecoder, PlainEncoder
 from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
@@ -84,7 +84,7 @@ def unknown_to_plain(configs: Sequence[Part]) -> list[str]:
 
 def unknown_to_kernels(configs: Sequence[Part], memories: Sequence[str] = (SOURCE,)) -> list[str]:
     """The parts that the kernels cannot run, as recipes name them."""
-    found = [] if list(memories) == [SOURCE] else [f"encoders = {', '.join(memories)}"]
+    found = [] if len(memories) == 1 else [f"encoders = {', '.join(memories)}"]
     for config in configs:
         found += unknown_parts(config) if isinstance(config, BlockConfig) else [f"kind = {config.kind!r}"]
     return list(dict.fromkeys(found))
@@ -140,7 +140,8 @@ class SequenceRuntime:
             assert isinstance(reader, StackConfig)
             readers[name] = KernelEncoder(reader, self.reading[name], bits)
         assert isinstance(writer, StackConfig)
-        return readers, KernelDecoder(writer, self.writing, bits)
+        (memory,) = readers
+        return readers, KernelDecoder(writer, _looking_at_source(self.writing, memory), bits)
 
     @property
     def encoders(self) -> Mapping[str, EncoderLike]:
@@ -172,6 +173,8 @@ class LanguageRuntime:
     def __init__(self, config: GptConfig, weights: Weights, how: How | None = None) -> None:
         self.choice = choose((config,), how)
         self.config, self.weights, self.context = config, part_of(weights, "decoder"), config.context
+        if self.choice.engine == "kernels":
+            _ = self._fast  # packed now: the first text should not wait for it
 
     @cached_property
     def plain(self) -> PlainDecoder:
@@ -237,6 +240,20 @@ class EncoderRuntime:
     def look(self, tokens_BT: Source, segments_BT: Ids | None = None) -> ArraysHeard:
         """Every attention weight of one pass over a text."""
         return _heard(lambda: self.plain(tokens_BT, None, segments_BT))
+
+
+def _looking_at_source(weights: Weights, memory: str) -> Weights:
+    """A decoder's tensors as the kernels name them: to them an only memory is called `source`, whatever its name."""
+    if memory == SOURCE:
+        return weights
+    looks = {f".{named(part, memory)}.": f".{part}." for part in ("cross_attention", "around_cross")}
+
+    def by_kernels(name: str) -> str:
+        for ours, theirs in looks.items():
+            name = name.replace(ours, theirs)
+        return name
+
+    return renamed(weights, by_kernels)
 
 
 def _heard(run: Callable[[], object]) -> ArraysHeard:
