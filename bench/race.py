@@ -120,7 +120,7 @@ class Batches:
     def __next__(self) -> Batch:
         made = self.examples.batch(next(self.sampler))
         real_BT = torch.ones_like(made.labels_BT, dtype=torch.bool) if made.real_BT is None else made.real_BT
-        return Batch(made.source_BS, made.source_mask_BS, made.target_BT, made.labels_BT, real_BT)
+        return Batch(made.source, made.source_mask, made.target_BT, made.labels_BT, real_BT)
 
 
 @dataclass

@@ -73,7 +73,7 @@ def prepare(settings: Settings, folder: Path, build: Callable[[int], EncoderDeco
         {
             "vocabulary": vocabulary,
             "marks": marks.table(),
-            "batches": [(b.source_BS, b.source_mask_BS, b.target_BT, b.labels_BT) for b in batches],
+            "batches": [(b.source, b.source_mask, b.target_BT, b.labels_BT) for b in batches],
         },
         folder / "batches.pt",
     )

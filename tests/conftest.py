@@ -14,13 +14,14 @@ from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.arch.front_end import PatchesFrontEnd
 from saccade.arch.positions import AnyPositionsConfig, SinusoidalConfig
 from saccade.data.batches import SequencePairs
-from saccade.data.ragged import Ragged, pad_sources
+from saccade.data.ragged import Ragged
 from saccade.models.answering import TorchSequence, arrays_of
 from saccade.models.contract import AnyMemory
 from saccade.models.encdec import EncoderDecoder, Sources, build_encoder_decoder
 from saccade.pipelines.opening import SequenceModel
 from saccade.runtime.contract import AnyArrayMemory, Array, ArraySources, How, Source
 from saccade.runtime.open import Choice, SequenceRuntime
+from saccade.sources.text import pad_sources
 from saccade.tokens.marks import Marks
 
 MARKS = Marks()

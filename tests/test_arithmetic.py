@@ -77,7 +77,7 @@ def test_the_folder_says_what_is_the_default(folder: Path) -> None:
 
 def test_changed_settings_are_digested(folder: Path) -> None:
     change_config(folder, {"name": "other"})
-    assert read_config(folder)["name"] == "other"
+    assert read_config(folder).name == "other"
     file = folder / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | {"name": "third"}))
     with pytest.raises(Exception, match="changed by hand"):

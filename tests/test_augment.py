@@ -352,7 +352,7 @@ def batch_digest(work: Any, count: int = 60) -> str:
     found = hashlib.sha256()
     for _ in range(count):
         batch = work.batch(next(work.sampler))
-        tensors = (batch.source_BS.numpy(), batch.target_BT.numpy(), batch.labels_BT.numpy(), batch.indices)
+        tensors = (batch.source.numpy(), batch.target_BT.numpy(), batch.labels_BT.numpy(), batch.indices)
         for array in tensors:
             found.update(str(array.shape).encode() + array.astype("int64").tobytes())
     return found.hexdigest()

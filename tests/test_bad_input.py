@@ -16,7 +16,7 @@ from saccade.pipelines.table import TASKS
 from tiny import Said, ask, write_tiny_model
 
 PAIRS = [f"one two {number}" for number in range(30)]
-LONGEST = TASKS["translation"].longest_text
+LONGEST = TASKS["translation"].source.longest
 PATIENCE = 240.0
 
 

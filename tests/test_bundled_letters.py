@@ -64,7 +64,7 @@ def test_the_card_states_what_is_measured(name: str, first: str, needs: str) -> 
     if not (DATA / needs).exists():
         pytest.skip(f"{needs} is not in $SACCADE_DATA")
     folder = read_folder(model_path(name))
-    task = task_named(folder.config["task"])
+    task = task_named(folder.config.task)
     found = task.evaluate(saccade.load(name), folder, [], [DATA], Request())[0].value
     stated = re.search(rf"test: {first} ([\d.]+)", (folder.path / "README.md").read_text(encoding="utf-8"))
     assert stated is not None

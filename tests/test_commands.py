@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.status import Status
 
 import saccade
-import saccade.cli.answer
+import saccade.cli.asking
 import saccade.pipelines.load
 from crash import DIGITS
 from saccade.cli.main import app
@@ -256,8 +256,8 @@ def test_draws_do_not_follow_how_the_input_came(model: Path, monkeypatch: pytest
     lines = ["", *SENTENCES[:2], "", "", *SENTENCES[2:], SENTENCE]
 
     def draw(chunk: int) -> list[str]:
-        monkeypatch.setattr(saccade.cli.answer, "FIRST_CHUNK", chunk)
-        monkeypatch.setattr(saccade.cli.answer, "LARGEST_CHUNK", chunk)
+        monkeypatch.setattr(saccade.cli.asking, "FIRST_CHUNK", chunk)
+        monkeypatch.setattr(saccade.cli.asking, "LARGEST_CHUNK", chunk)
         return answered(ask("run", model, "--temperature", "1.5", stdin="\n".join(lines).encode()))
 
     assert draw(1) == draw(3) == draw(100)

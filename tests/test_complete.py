@@ -9,7 +9,7 @@ import saccade
 from saccade.pipelines.table import TASKS
 from tiny import answered, ask, insist_one_line, write_tiny_language_model, write_tiny_model
 
-LONGEST = TASKS["language"].longest_text
+LONGEST = TASKS["language"].source.longest
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from conftest import on_plain, small_model
 from saccade.data.lexicon import Lexicon
-from saccade.data.ragged import pad_sources
 from saccade.decode.search import SearchConfig
 from saccade.models.answering import sequence_runtime
 from saccade.pipelines.corrector import LONGEST, Corrector, _stretches
 from saccade.pipelines.doubt import Guess, chances, doubts
 from saccade.pipelines.edits import apply, edits
-from saccade.pipelines.translator import Translation
+from saccade.pipelines.translator import Translation, Translator
+from saccade.sources.text import pad_sources
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 
@@ -123,9 +123,10 @@ def test_doubt_is_the_probability_of_the_word_as_it_was_after_all_that_is_mended
 
 def test_a_corrector_that_must_be_sure_changes_less() -> None:
     vocabulary = train_vocabulary(TokensConfig(kind="bytes"), [WORDS])
-    corrector = Corrector(sequence_runtime(small_model(vocabulary=len(vocabulary))), vocabulary, SearchConfig(beam=1))
-    text, answer = "teh cat sta", Translation("", "the cat sat", 0.0, -50.0, [], [], corrector)
-    first, second = doubts(corrector.model, vocabulary, [text], [edits(text, answer.text)])[0]
+    model = sequence_runtime(small_model(vocabulary=len(vocabulary)))
+    corrector = Corrector(Translator(model, vocabulary, SearchConfig(beam=1)))
+    text, answer = "teh cat sta", Translation("", "the cat sat", 0.0, -50.0, [], [])
+    first, second = doubts(model, vocabulary, [text], [edits(text, answer.text)])[0]
     assert [len(corrector._changes([text], [answer])[0])] == [2]
     corrector.caution = max(first, second)
     assert len(corrector._changes([text], [answer])[0]) == 1
@@ -137,22 +138,20 @@ def test_a_corrector_that_must_be_sure_changes_less() -> None:
 
 def with_lexicon(words: str, price: float = 0.0) -> Corrector:
     vocabulary = train_vocabulary(TokensConfig(vocabulary=300, source_bytes=True), [WORDS])
-    corrector = Corrector(sequence_runtime(small_model(vocabulary=len(vocabulary))), vocabulary, SearchConfig(beam=2))
-    corrector.lexicon = Lexicon(words.split(), price)
-    return corrector
+    model = sequence_runtime(small_model(vocabulary=len(vocabulary)))
+    translator = Translator(model, vocabulary, SearchConfig(beam=2))
+    return Corrector(translator, lexicon=Lexicon(words.split(), price))
 
 
-def answered(corrector: Corrector, *texts: str) -> Translation:
-    first, *others = [Translation("", text, 0.0, -50.0, [], [], corrector) for text in texts]
+def answered(*texts: str) -> Translation:
+    first, *others = [Translation("", text, 0.0, -50.0, [], []) for text in texts]
     first.others.extend(others)
     return first
 
 
 def test_by_a_lexicon_every_word_is_the_first_known_one_of_all_answers() -> None:
     corrector = with_lexicon("the cat sat on mat cut")
-    found = corrector._edits(
-        "teh cat sta onn", answered(corrector, "tge cut sat onn", "the cat set on", "the cat sit ob")
-    )
+    found = corrector._edits("teh cat sta onn", answered("tge cut sat onn", "the cat set on", "the cat sit ob"))
     assert [(edit.wrong, edit.right) for edit in found] == [
         ("teh", "the"),
         ("cat", "cut"),
@@ -160,25 +159,25 @@ def test_by_a_lexicon_every_word_is_the_first_known_one_of_all_answers() -> None
         ("onn", "on"),
     ]
     # What is known may be left by a likelier answer; what is strange may not.
-    found = corrector._edits("cat sta", answered(corrector, "cat sta", "cut sat"))
+    found = corrector._edits("cat sta", answered("cat sta", "cut sat"))
     assert [(edit.wrong, edit.right) for edit in found] == [("sta", "sat")]
-    assert corrector._edits("cat sta", answered(corrector, "cet sth", "cot sts")) == []
-    assert corrector._edits("the Sta on", answered(corrector, "the sat on")) == [], "a name"
-    assert len(corrector._edits("Sta on", answered(corrector, "Sat on"))) == 1, "a capital that opens a sentence"
+    assert corrector._edits("cat sta", answered("cet sth", "cot sts")) == []
+    assert corrector._edits("the Sta on", answered("the sat on")) == [], "a name"
+    assert len(corrector._edits("Sta on", answered("Sat on"))) == 1, "a capital that opens a sentence"
 
 
 def test_a_strange_word_becomes_the_likeliest_of_its_neighbours_unless_it_is_likelier_itself() -> None:
     corrector = with_lexicon("the cat sat on mat set", price=100.0)
     corrector.caution = 0.5
     text = "The cat szt on Mxt"
-    (edit,) = corrector._changes([text], [answered(corrector, text)])[0]  # Mxt may be a name
+    (edit,) = corrector._changes([text], [answered(text)])[0]  # Mxt may be a name
     assert (edit.start, edit.stop, edit.wrong) == (8, 11, "szt")
     guesses = [Guess(text, "The cat ", word, 11) for word in ("sat", "set")]
-    likely = chances(corrector.model, corrector.vocabulary, guesses)
+    likely = chances(corrector.translator.model, corrector.translator.vocabulary, guesses)
     assert edit.right == ("sat" if likely[0] > likely[1] else "set")
     corrector.lexicon = Lexicon(["the", "cat", "sat", "on", "mat", "set"], price=0.0)
     corrector.caution = 1e-9
-    assert corrector._changes([text], [answered(corrector, text)]) == [[]]
+    assert corrector._changes([text], [answered(text)]) == [[]]
 
 
 WORDS = "the cat sat on a mat and saw some big dogs near their small house in town"

@@ -68,7 +68,7 @@ def test_a_link_to_a_file_is_read(model: Path, tmp_path: Path) -> None:
     for file in list(model.iterdir()):
         file.rename(tmp_path / file.name)
         file.symlink_to(tmp_path / file.name)
-    assert read_folder(model).config["task"] == "translation"
+    assert read_folder(model).config.task == "translation"
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10])

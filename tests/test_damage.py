@@ -47,7 +47,7 @@ class Pristine:
 
 
 def weights_of(translator: Any) -> dict[str, np.ndarray]:
-    encoder, decoder = translator.model.parts
+    encoder, decoder = translator.model.reading["source"], translator.model.writing
     weights = {f"encoder.{name}": weight.copy() for name, weight in encoder.items()}
     return weights | {f"decoder.{name}": weight.copy() for name, weight in decoder.items()}
 

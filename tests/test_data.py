@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from saccade.data.batches import SequencePairs
 from saccade.data.prepared import keep, kept
-from saccade.data.ragged import Ragged, in_order, pad_sources
+from saccade.data.ragged import Ragged, in_order
 from saccade.data.sampler import Sampler, plan_epoch
 from saccade.data.text import data_folders, find, read_lines, read_pairs
 from saccade.errors import UserError
+from saccade.sources.text import pad_sources
 from saccade.tokens.marks import Marks
 
 MARKS = Marks()
@@ -157,9 +158,9 @@ def test_data_is_found_in_the_first_folder_that_has_it(tmp_path: Path, monkeypat
 def test_targets_are_shifted_right_and_everything_is_padded() -> None:
     pairs = SequencePairs(Ragged.of([[5], [6, 7, 8], [9, 9]]), Ragged.of([[10, 11], [12], [13, 14, 15]]), MARKS)
     batch = pairs.batch(np.array([2, 0]))
-    assert batch.source_BS.tolist() == [[9, 9, END], [5, END, PAD]]
-    assert batch.source_mask_BS is not None
-    assert batch.source_mask_BS.tolist() == [[True, True, True], [True, True, False]]
+    assert batch.source.tolist() == [[9, 9, END], [5, END, PAD]]
+    assert batch.source_mask is not None
+    assert batch.source_mask.tolist() == [[True, True, True], [True, True, False]]
     assert batch.target_BT.tolist() == [[BEGIN, 13, 14, 15], [BEGIN, 10, 11, PAD]]
     assert batch.labels_BT.tolist() == [[13, 14, 15, END], [10, 11, END, PAD]]
     assert batch.indices.tolist() == [2, 0]
@@ -179,19 +180,19 @@ def test_a_batch_holds_the_chosen_examples_and_nothing_else(
     chosen = data.draw(st.lists(st.integers(0, len(sequences) - 1), min_size=1, max_size=5))
     batch = pairs.batch(np.array(chosen))
     source_sizes, target_sizes = pairs.sizes()
-    assert batch.source_BS.shape == (len(chosen), source_sizes[chosen].max())
+    assert batch.source.shape == (len(chosen), source_sizes[chosen].max())
     assert batch.target_BT.shape == batch.labels_BT.shape == (len(chosen), target_sizes[chosen].max())
     for row, index in enumerate(chosen):
         source, target = sequences[index]
-        assert batch.source_BS[row].tolist() == [*source, END] + [PAD] * (batch.source_BS.shape[1] - len(source) - 1)
+        assert batch.source[row].tolist() == [*source, END] + [PAD] * (batch.source.shape[1] - len(source) - 1)
         assert batch.target_BT[row, : len(target) + 1].tolist() == [BEGIN, *target]
         assert batch.labels_BT[row, : len(target) + 1].tolist() == [*target, END]
         assert (batch.target_BT[row, len(target) + 1 :] == PAD).all()
         assert (batch.labels_BT[row, len(target) + 1 :] == PAD).all()
-    if batch.source_mask_BS is None:
-        assert (batch.source_BS != PAD).all()
+    if batch.source_mask is None:
+        assert (batch.source != PAD).all()
     else:
-        assert torch.equal(batch.source_mask_BS, batch.source_BS != PAD)
+        assert torch.equal(batch.source_mask, batch.source != PAD)
     if batch.real_BT is None:
         assert (batch.labels_BT != PAD).all()
     else:

@@ -147,7 +147,7 @@ def test_resume_refuses_data_whose_classes_were_renamed(stopped: Path, rows: Pat
     finally:
         rows.write_bytes(before)
     assert ask("resume", stopped, "--quiet").code == 0
-    assert read_config(stopped)["classes"] == ["loud", "quiet"]
+    assert read_config(stopped).settings["classes"] == ["loud", "quiet"]
 
 
 def test_resume_refuses_other_classes_wherever_they_come_from(stopped: Path) -> None:
@@ -237,7 +237,7 @@ def test_from_starts_from_another_models_encoder(whole: Path, rows: Path, tmp_pa
     assert f"from {whole}" in said.err
     recipe = read_toml(tmp_path / "run/recipe.toml")
     assert recipe["init"] == str(whole)
-    assert read_config(tmp_path / "run")["model"]["width"] == 16
+    assert read_config(tmp_path / "run").model["width"] == 16
     (tmp_path / "x.tsv").write_text("a\tb\n")
     said = ask("train", "translation", tmp_path / "x.tsv", "--from", whole, "--out", tmp_path / "other")
     insist_one_line(said, 2, ["translation", "classification, tagging"])

@@ -100,7 +100,7 @@ def test_the_model_expects_what_the_file_does(kind: str, tmp_path: Path) -> None
 def test_narrow_storage_costs_little(storage: str, share: float, tmp_path: Path) -> None:
     llama = write_file(tmp_path / "tiny.bin")
     imported(ask("import", tmp_path / "tiny.bin", "--out", tmp_path / "tiny", "--storage", storage))
-    assert read_config(tmp_path / "tiny")["storage"] == storage
+    assert read_config(tmp_path / "tiny").storage == storage
     found = load(tmp_path / "tiny").model.weights["embed.tokens.weight"]
     expected = llama.weights["token_embedding"]
     assert 0 < np.abs(found - expected).max() < share * np.abs(expected).max()
@@ -175,9 +175,9 @@ def test_one_file_or_two_make_the_same_model(tiny: Path, tmp_path: Path) -> None
 
 def test_the_config_is_that_of_a_trained_language_model(tiny: Path) -> None:
     config = read_config(tiny)
-    assert (config["task"], config["name"], config["data"], config["marked"]) == ("language", "tiny", {}, True)
-    assert config["storage"] == "float16"
-    assert config["marks"] == {"pad": 0, "begin": 1, "end": 2, "start": 1}
+    assert (config.task, config.name, config.storage) == ("language", "tiny", "float16")
+    assert (config.settings["data"], config.settings["marked"]) == ({}, True)
+    assert config.settings["marks"] == {"pad": 0, "begin": 1, "end": 2, "start": 1}
 
 
 def test_the_card_says_where_it_comes_from(tiny: Path) -> None:
@@ -192,7 +192,7 @@ def test_a_name_and_an_empty_folder_may_be_given(tmp_path: Path) -> None:
     write_file(tmp_path / "tiny.bin")
     (tmp_path / "there").mkdir()
     imported(ask("import", tmp_path / "tiny.bin", "--out", tmp_path / "there", "--name", "Tiny\nStories"))
-    assert read_config(tmp_path / "there")["name"] == "Tiny Stories"
+    assert read_config(tmp_path / "there").name == "Tiny Stories"
     assert ask("show", tmp_path / "there").lines[0] == "# Tiny Stories"
 
 

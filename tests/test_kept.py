@@ -22,7 +22,7 @@ def near(one: Any, other: Any) -> bool:
 
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.name)
 def test_a_folder_of_format_1_answers_as_it_did(path: Path) -> None:
-    assert read_config(path)["format"] == 1 < FORMAT
+    assert read_config(path).format == 1 < FORMAT
     kept = json.loads((path / "answers.json").read_text(encoding="utf-8"))
     pipeline = saccade.load(path, "exact")
     for given, expected in zip(kept["inputs"], kept["answers"], strict=True):
@@ -30,6 +30,6 @@ def test_a_folder_of_format_1_answers_as_it_did(path: Path) -> None:
 
 
 def test_every_family_is_kept() -> None:
-    kinds = {json.dumps(read_config(path)["model"].get("kind")) for path in KEPT}
+    kinds = {json.dumps(read_config(path).model.get("kind")) for path in KEPT}
     assert kinds == {'"encoder-decoder"', '"gpt"', '"bert"', '"xlnet"'}
     assert len(KEPT) == 10

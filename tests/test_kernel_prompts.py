@@ -13,7 +13,6 @@ from saccade.arch.bert import BertConfig
 from saccade.arch.gpt import GptConfig
 from saccade.arch.heads import EncoderModel, WordsHead
 from saccade.arch.positions import RotaryConfig
-from saccade.data.ragged import pad_sources
 from saccade.models.answering import arrays_of, language_runtime
 from saccade.models.encoders import build_encoder_model
 from saccade.models.gpt import LanguageModel, build_gpt
@@ -23,6 +22,7 @@ from saccade.runtime.kernel_state import FIRST_STEPS
 from saccade.runtime.kernels import KernelEncoder
 from saccade.runtime.layers import part_of
 from saccade.runtime.plain import PlainEncoder
+from saccade.sources.text import pad_sources
 
 SOURCES = random_sequences([7, 3, 5])
 

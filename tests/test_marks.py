@@ -13,12 +13,13 @@ from saccade.data.batches import SequencePairs
 from saccade.data.encoded import Texts, Words
 from saccade.data.labelled import tagged_batch, text_batch
 from saccade.data.permute import permute
-from saccade.data.ragged import Ragged, pad_sources, real_positions
+from saccade.data.ragged import Ragged, real_positions
 from saccade.data.rows import Rows
 from saccade.data.sentences import Corpus
 from saccade.data.stream import Stream, encode_documents
 from saccade.folder import read_config
 from saccade.pipelines.pipeline import unreported
+from saccade.sources.text import pad_sources
 from saccade.tasks.language import LanguageTask
 from saccade.tasks.masked import MaskedTask
 from saccade.tasks.store import store
@@ -100,7 +101,7 @@ def test_labelled_batches_are_the_arrays_as_tensors(vocabulary: Vocabulary) -> N
 
 def test_pairs_begin_with_the_decoder_start_and_end_with_the_end() -> None:
     batch = SequencePairs(Ragged.of([[20], [21, 22]]), Ragged.of([[23, 24], [25]]), OTHER).batch(np.array([0, 1]))
-    assert batch.source_BS.tolist() == [[20, 8, 9], [21, 22, 8]]
+    assert batch.source.tolist() == [[20, 8, 9], [21, 22, 8]]
     assert batch.target_BT.tolist() == [[6, 23, 24], [6, 25, 9]]
     assert batch.labels_BT.tolist() == [[23, 24, 8], [25, 8, 9]]
     assert batch.real_BT is not None
@@ -151,7 +152,7 @@ def test_a_stored_model_says_its_marks(task: Any, tmp_path: Path) -> None:
     work = prepared.work
     outcome = Outcome(finished=True, step=0, scores={}, chosen="untrained", seconds=0.0)
     store(recipe, prepared, outcome, tmp_path, unreported)
-    marks = Marks.read(read_config(tmp_path)["marks"], where="test")
+    marks = Marks.read(read_config(tmp_path).settings["marks"], where="test")
     # The mask is the last row of what embeds the tokens.
     mask = len(work.model.encoder.embed.tokens.weight) - 1 if task.name == "masked" else None
     assert marks == Marks(mask=mask)

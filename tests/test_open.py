@@ -15,7 +15,6 @@ from saccade import native
 from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, NoPositionsConfig, RotaryConfig, SinusoidalConfig
 from saccade.arch.weights import parameters
-from saccade.data.ragged import pad_sources
 from saccade.decode.hypothesis import write_each
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, read_folder
@@ -25,6 +24,7 @@ from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.translator import Translator
 from saccade.runtime.contract import Array
 from saccade.runtime.open import SequenceRuntime
+from saccade.sources.text import pad_sources
 from saccade.tensors import StoredTensor, StoredTensors
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 from saccade.weights import open_sequence as open_with_pytorch
@@ -53,7 +53,7 @@ def logits(model: SequenceModel, sources: list[list[int]], texts: list[list[int]
 
 def furthest(folder: ModelFolder, vocabulary: Any, how: Any) -> float:
     """How far the logits of an opened folder are from PyTorch's, at most."""
-    config = EncoderDecoderConfig.read(folder.config["model"], where="test")
+    config = EncoderDecoderConfig.read(folder.config.model, where="test")
     one, other = open_sequence(folder, vocabulary, how), open_with_pytorch(folder, config, len(vocabulary))
     sources, texts = (random_sequences([4, 9, 2], seed=seed, vocabulary=len(vocabulary)) for seed in (1, 2))
     found, expected = logits(one, sources, texts), logits(other, sources, texts)
@@ -101,7 +101,7 @@ def test_bundled_models_are_opened_so(name: str) -> None:
 
 def test_nothing_that_is_not_as_the_config_says_is_run(tmp_path: Path) -> None:
     folder = stored(tmp_path)
-    model: Any = folder.config["model"]
+    model: Any = folder.config.model
 
     def refuses(match: str) -> None:
         with pytest.raises(UserError, match=match or None):

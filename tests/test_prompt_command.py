@@ -188,7 +188,7 @@ class Reader:
             assert request.max_tokens
             *shown, query = text.split("\n")
             answer = query.removesuffix(" =")[::-1] if len(shown) >= 2 else "?"
-            answers.append(Completion(text, f" {answer}"[: request.max_tokens], 0.0, "stop", [], [], cast(Any, self)))
+            answers.append(Completion(text, f" {answer}"[: request.max_tokens], 0.0, "stop", [], []))
         report(len(texts), len(texts))
         return answers
 

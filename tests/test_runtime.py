@@ -14,7 +14,6 @@ from saccade import native
 from saccade.arch.bert import BertConfig
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.arch.heads import ClassHead, EncoderModel, TagsHead, WordsHead
-from saccade.data.ragged import pad_sources
 from saccade.models.answering import arrays_of
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.encoders import build_encoder_model
@@ -26,6 +25,7 @@ from saccade.runtime.contract import Array
 from saccade.runtime.open import EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart
 from saccade.runtime.watch import watching
 from saccade.sites import Edit
+from saccade.sources.text import pad_sources
 from tiny import CONTEXT, GPTS, tiny_gpt
 
 NEAR = 1e-5

@@ -97,7 +97,7 @@ TOY_BATCH = batch_of(random_sequences([3, 1, 5]), random_sequences([2, 6, 1], se
 def test_the_loss_is_pytorchs_cross_entropy_summed_over_real_tokens(smoothing: float) -> None:
     model = small_model()
     losses = SequenceObjective(smoothing)(model, TOY_BATCH)
-    logits_BTV = model(TOY_BATCH.source_BS, TOY_BATCH.source_mask_BS, TOY_BATCH.target_BT)
+    logits_BTV = model(TOY_BATCH.source, TOY_BATCH.source_mask, TOY_BATCH.target_BT)
 
     def expected(amount: float) -> Tensor:
         logits, labels = logits_BTV.flatten(0, 1), TOY_BATCH.labels_BT.flatten()

@@ -114,7 +114,7 @@ def test_the_bottleneck_is_measured(tmp_path: Path) -> None:
 
 def test_a_sequence_backwards_is_backwards() -> None:
     batch = bottleneck.backwards(6, 24)
-    assert torch.equal(batch.labels_BT[:, :-1], batch.source_BS[:, :-1].flip(1))
+    assert torch.equal(batch.labels_BT[:, :-1], batch.source[:, :-1].flip(1))
     assert torch.equal(batch.target_BT[:, 1:], batch.labels_BT[:, :-1])
 
 

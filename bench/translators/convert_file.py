@@ -17,7 +17,7 @@ def main() -> None:
     name, folder = sys.argv[1], Path(sys.argv[2])
     stored = read_folder(model_path(name))
     vocabulary = read_vocabulary(stored.tokenizer, stored.path, marks=stored.marks)
-    config = EncoderDecoderConfig.read(stored.config["model"], where=str(stored.path))
+    config = EncoderDecoderConfig.read(stored.config.model, where=str(stored.path))
     size = len(vocabulary)
     model = filled(stored, config.weights(size), lambda: build_encoder_decoder(config, size)).eval()
     numbers: dict[str, int] = vocabulary.tokenizer.get_vocab()

@@ -12,13 +12,14 @@ import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal, TypeVar
 
+from pydantic import ConfigDict
 from safetensors import SafetensorError
 
 from saccade.arch.weights import Weights, difference, stored
-from saccade.config import Table
-from saccade.errors import UserError
+from saccade.config import Record, Table
+from saccade.errors import UserError, WrongUse
 from saccade.files import parse_json, read_file
 from saccade.tensors import LARGE, MappedFile, StoredTensors, WrongDigest, read_tensors
 from saccade.tokens.marks import Marks
@@ -36,12 +37,45 @@ Storage = Literal["float32", "float16", "int8"]
 
 
 @dataclass(frozen=True)
+class ModelConfig:
+    """What config.json says."""
+
+    format: int
+    task: str
+    name: str
+    """For people; empty where the folder has none."""
+    storage: str
+    """How the weights are stored: float32, float16 or int8."""
+    sha256: dict[str, str]
+    """The digest of each file, by its name."""
+    model: Table
+    """The model's parts and sizes; a record of `arch/` reads it."""
+    settings: Table
+    """All else: marks, search, data and what else its task wants to know; the task's own records read it."""
+
+    @classmethod
+    def of(cls, table: Table) -> "ModelConfig":
+        """From the plain table, whose keys were checked."""
+        known = {key: table[key] for key in ("format", "task", "storage", "sha256", "model")}
+        settings = {key: value for key, value in table.items() if key not in known and key != "name"}
+        return cls(**known, name=str(table.get("name", "")), settings=settings)
+
+
+class TaskSettings(Record):
+    """Those settings of a model folder that a pipeline wants; the others are for somebody else."""
+
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
+
+
+Settings = TypeVar("Settings", bound=TaskSettings)
+
+
+@dataclass(frozen=True)
 class ModelFolder:
     """The content of a model folder, read and checked."""
 
     path: Path
-    config: Table
-    """Everything config.json says but its own bookkeeping: task, model, search, …"""
+    config: ModelConfig
     tokenizer: str
     weights: StoredTensors
     words: list[str] | None = None
@@ -50,14 +84,26 @@ class ModelFolder:
     @cached_property
     def marks(self) -> Marks:
         """The ids that are no text; format 1 left them to the defaults."""
-        return Marks.read(self.table("marks"), where=str(self.path / "config.json"))
+        return Marks.read(self.table("marks"), where=self.where)
+
+    @property
+    def where(self) -> str:
+        """The file that errors in the config are in."""
+        return str(self.path / "config.json")
 
     def table(self, key: str) -> Table:
-        """A table of config.json; empty where there is none."""
-        found = self.config.get(key, {})
+        """A table of the settings; empty where there is none."""
+        found = self.config.settings.get(key, {})
         if not isinstance(found, dict):
-            raise UserError(f"{self.path / 'config.json'}: {key} is not a table")
+            raise UserError(f"{self.where}: {key} is not a table")
         return found
+
+    def settings(self, record: type[Settings]) -> Settings:
+        """The settings that a pipeline asks for."""
+        try:
+            return record.read(self.config.settings, where=self.where)
+        except WrongUse as error:  # the folder is at fault, not who uses it
+            raise UserError(str(error)) from None
 
     def tensors(self, described: Weights) -> StoredTensors:
         """The weights of a model that `arch/` describes, names and shapes checked; tied ones under all their names."""
@@ -93,7 +139,7 @@ def replace_file(file: Path, content: bytes) -> None:
 
 def change_config(path: Path, changes: Table) -> None:
     """Put settings into the config.json of a whole folder."""
-    write_config(path, read_config(path) | changes)
+    write_config(path, _read_table(path) | changes)
 
 
 def write_config(path: Path, config: Table) -> None:
@@ -102,8 +148,13 @@ def write_config(path: Path, config: Table) -> None:
     replace_file(path / "config.json", (json.dumps(whole, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def read_config(path: Path) -> Table:
+def read_config(path: Path) -> ModelConfig:
     """config.json alone, checked as far as it goes."""
+    return ModelConfig.of(_read_table(path))
+
+
+def _read_table(path: Path) -> Table:
+    """The plain table of config.json, its own digest checked."""
     file = path / "config.json"
     if not path.is_dir():
         raise UserError(f"{path}: no such model folder")
@@ -131,7 +182,7 @@ def digest_of(config: Table) -> str:
 def read_folder(path: Path) -> ModelFolder:
     """Everything in the folder, its digests checked."""
     config = read_config(path)
-    digests = config["sha256"]
+    digests = config.sha256
     contents = {}
     listed = [WORDS] if WORDS in digests else []
     for name in ("tokenizer.json", *listed):

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from saccade.cli.answer import Options, draw_looks
+from saccade.cli.answer import Options
+from saccade.cli.asking import draw_looks
 from saccade.cli.curve import load_language_model
+from saccade.cli.output import STREAM, answers_to, tell
 from saccade.cli.reading import checked
 from saccade.errors import UserError, WrongUse
 from saccade.pipelines.table import TASKS
@@ -40,6 +42,8 @@ def complete(
     look: Annotated[Path | None, Parameter(show_default=False)] = None,
     layer: int | None = None,
     head: int | None = None,
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
     exact: Annotated[bool, Parameter(negative="")] = False,
     int8: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
@@ -87,6 +91,10 @@ def complete(
         Layer to draw, counted from 1.
     head:
         Head to draw, counted from 1. Default: the mean of all heads.
+    output:
+        FILE for the answers. Default: standard output.
+    quiet:
+        No notices; errors are still printed.
     exact:
         Compute in fp32 instead of the fastest near-lossless format (see saccade doctor).
     int8:
@@ -102,7 +110,7 @@ def complete(
         from saccade.look.picture import check_suffix
 
         check_suffix(look)
-    given = _texts(prompts)
+    given = _texts(prompts, quiet=quiet)
     from saccade.decode.sample import Drawing
     from saccade.pipelines.pipeline import Request
 
@@ -122,18 +130,21 @@ def complete(
     completer = load_language_model(model, how)[0]
     for prompt in given:
         if notice := completer.slides(prompt, request):
-            print(f"saccade: {notice}", file=sys.stderr)
-    if format == "text" and stream and n == 1 and look is None:
-        for number, prompt in enumerate(given):
-            _stream(completer, prompt, request, number, echo=echo, last=number == len(given) - 1)
-        return 0
-    return _all(completer, given, request, n, echo=echo, format=format, look=(look, layer, head))
+            tell(notice, quiet=quiet)
+    with answers_to(output):
+        if format == "text" and stream and n == 1 and look is None:
+            for number, prompt in enumerate(given):
+                _stream(completer, prompt, request, number, echo=echo, last=number == len(given) - 1)
+            return 0
+        return _all(completer, given, request, n, echo=echo, format=format, look=(look, layer, head), quiet=quiet)
 
 
 def score(
     *texts: str,
     model: str = ROW.model,
     format: Literal["text", "json"] = "text",
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
 ) -> int:
     """Print the probability of each piece of a text: of each argument, or of all of standard input.
 
@@ -153,24 +164,32 @@ def score(
         Name of a bundled model, or a model folder.
     format:
         json: one JSON object per line.
+    output:
+        FILE for the answers. Default: standard output.
+    quiet:
+        No notices; errors are still printed.
     """
-    given = _texts(texts)
+    given = _texts(texts, quiet=quiet)
     if any(not text for text in given):
         raise UserError("an empty text has no pieces to score")
 
     completer = load_language_model(model, "exact")[0]
-    for text in given:
-        pieces, logprobs = completer.surprises(text)
-        known = [logprob for logprob in logprobs if logprob is not None]
-        if format == "json":
-            tokens = [
-                {"text": piece, "logprob": None if logprob is None else round(logprob, 5)}
-                for piece, logprob in zip(pieces, logprobs, strict=True)
-            ]
-            print(json.dumps({"text": text, "logprob": round(sum(known), 5), "tokens": tokens}, ensure_ascii=False))
-        else:
-            _colour(pieces, logprobs)
+    with answers_to(output):
+        for text in given:
+            _score(*completer.surprises(text), text, format)
     return 0
+
+
+def _score(pieces: list[str], logprobs: list[float | None], text: str, format: str) -> None:
+    if format == "text":
+        _colour(pieces, logprobs)
+        return
+    tokens = [
+        {"text": piece, "logprob": None if logprob is None else round(logprob, 5)}
+        for piece, logprob in zip(pieces, logprobs, strict=True)
+    ]
+    whole = sum(logprob for logprob in logprobs if logprob is not None)
+    print(json.dumps({"text": text, "logprob": round(whole, 5), "tokens": tokens}, ensure_ascii=False))
 
 
 def _check(max_tokens: int, temperature: float, n: int, stop: list[str]) -> None:
@@ -185,24 +204,24 @@ def _check(max_tokens: int, temperature: float, n: int, stop: list[str]) -> None
         raise WrongUse("--stop needs a string that is not empty")
 
 
-def _texts(given: tuple[str, ...]) -> list[str]:
+def _texts(given: tuple[str, ...], *, quiet: bool) -> list[str]:
     """The arguments, or all of standard input as one text, its last line end left out."""
-    if given:
-        return list(checked(given, ROW.longest_text))
+    if given and given != (STREAM,):
+        return list(checked(given, ROW.source.longest))
     if sys.stdin.isatty():
-        print("saccade: reading standard input as one text; Ctrl-D ends it", file=sys.stderr)
+        tell("reading standard input as one text; Ctrl-D ends it", quiet=quiet)
     # No character has more than four bytes: what is longer than this is too long, wherever the reading stopped.
-    most = 4 * ROW.longest_text
+    most = 4 * ROW.source.longest
     content = sys.stdin.buffer.read(most + 1)
     if len(content) > most:
-        raise UserError(f"more than {most:,} bytes; at most {ROW.longest_text:,} characters are read in one text")
+        raise UserError(f"more than {most:,} bytes; at most {ROW.source.longest:,} characters are read in one text")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(
             f"standard input is not UTF-8 (byte 0x{content[error.start]:02x} at byte {error.start + 1:,})"
         ) from None
-    return list(checked([text.removesuffix("\n").removesuffix("\r")], ROW.longest_text))
+    return list(checked([text.removesuffix("\n").removesuffix("\r")], ROW.source.longest))
 
 
 def _stream(completer: "Completer", prompt: str, request: "Request", number: int, *, echo: bool, last: bool) -> None:
@@ -225,6 +244,7 @@ def _all(
     echo: bool,
     format: str,
     look: tuple[Path | None, int | None, int | None],
+    quiet: bool,
 ) -> int:
     """Every completion of every prompt; the k-th completion of a prompt does not depend on the others."""
     asked = [prompt for prompt in prompts for _ in range(n)]
@@ -241,7 +261,7 @@ def _all(
             print((answer.prompt if echo else "") + answer.text, end="\n\n" if place < len(asked) - 1 else "\n")
         file, layer, head = look
         if file is not None:
-            draw_looks(answer, file, layer, head)
+            draw_looks(answer, file, layer, head, quiet=quiet)
     sys.stdout.flush()
     return 1 if failed else 0
 

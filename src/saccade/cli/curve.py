@@ -74,7 +74,7 @@ def measure_families(
     from saccade.data.text import data_folders
     from saccade.tasks.prompting import LOOKUP, MEAN, PromptsConfig, family_curves
 
-    trained = folder.config.get("data")
+    trained = folder.config.settings.get("data")
     if isinstance(trained, dict) and trained.get("kind") == "prompts":
         config = PromptsConfig.read(trained, where=str(folder.path / "config.json"))
     else:
@@ -92,7 +92,7 @@ def measure_families(
             print(f"{family:9}" + "".join(f"{_cell(point):>16}" for point in points))
         print(f"right answers in % (95 % interval), {config.questions} questions each; the mean is without {LOOKUP}")
     _tell_fewer(curves, mean=MEAN)
-    title = f"{folder.config.get('name', folder.path.name)}: held-out questions by family"
+    title = f"{folder.config.name or folder.path.name}: held-out questions by family"
     _draw(curves, output, title=title, mean=MEAN, apart=LOOKUP)
     return 0
 

@@ -98,10 +98,10 @@ def _model(name: str) -> dict[str, str]:
 
     folder = read_folder(model_path(name))
     choice = open_folder(folder).choice
-    kind = folder.config["model"].get("kind", "encoder-decoder")
+    kind = folder.config.model.get("kind", "encoder-decoder")
     watched = "PyTorch" if choice.engine == "PyTorch" else "plain float32"
     return {
-        "name": f"{name}: {folder.config['task']}, {kind}, format {folder.config['format']}",
+        "name": f"{name}: {folder.config.task}, {kind}, format {folder.config.format}",
         "answers": f"{choice.engine}, {choice.how}: {choice.why}",
         "validated": _validated(folder.table("arithmetic")),
         "exact": watched,

@@ -60,7 +60,7 @@ def evaluate(
     from saccade.tasks.recipes import task_named
 
     folder = read_folder(model_path(model))
-    task = task_named(folder.config["task"])
+    task = task_named(folder.config.task)
     pipeline = open_folder(folder, how)
     with progress_bar(f"scoring {folder.path.name}") as report:
         scores = task.evaluate(pipeline, folder, files, data_folders(data), request, lowercase=lowercase, report=report)

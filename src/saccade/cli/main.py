@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
 from saccade.cli.answer import look, run, translate
@@ -18,12 +18,13 @@ from saccade.cli.complete import complete, score
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
+from saccade.cli.output import STREAM
 from saccade.cli.prompt import prompt
 from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
-from saccade.errors import UserError
+from saccade.errors import UserError, did_you_mean
 
 HELP = """Train, run and look inside attention models, on the machine you have.
 
@@ -81,10 +82,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = [word for word in words if word != "--debug"]
     code = 0
     try:
-        code = (
-            app(_with_terminal_look(words), exit_on_error=False, print_error=False, result_action="return_value") or 0
-        )
+        code = app(_with_streams(words), exit_on_error=False, print_error=False, result_action="return_value") or 0
         sys.stdout.flush()
+    except UnknownCommandError:
+        known = [name for name in app if not name.startswith("-")]
+        code = _complain(f"no command {words[0]!r}{did_you_mean(words[0], known)}; saccade --help lists them all", 2)
     except CycloptsError as error:
         code = _complain(f"{_one_line(str(error))}; see saccade {words[0] if words else ''} --help", 2)
     except UserError as error:
@@ -109,13 +111,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _with_terminal_look(words: list[str]) -> list[str]:
-    """`--look` may stand alone: it then means the terminal, which is written `-`."""
+def _with_streams(words: list[str]) -> list[str]:
+    """`-` is standard input or output. `--look` may stand alone: it then means the terminal, which is written `-`."""
+    words = [word for number, word in enumerate(words) if word != "-" or words[number - 1 : number] != ["--look"]]
     result = []
     for number, word in enumerate(words):
         following = words[number + 1] if number + 1 < len(words) else ""
         alone = word == "--look" and not re.search(r"^\S*\.\w{2,5}$", following)
-        result.append("--look=-" if alone else word)
+        result.append("--look=-" if alone else STREAM if word == "-" else word)
     return result
 
 
@@ -135,7 +138,7 @@ def _told(error: OSError) -> str:
 
 
 def _complain(message: str, code: int) -> int:
-    print(f"saccade: {message}", file=sys.stderr)
+    print(f"saccade: {message.replace(STREAM, '-')}", file=sys.stderr)
     return code
 
 

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from saccade.cli.answer import Options
 from saccade.cli.curve import COUNTS, PICTURES, load_language_model, measure, measure_families
+from saccade.cli.output import answers_to, tell
 from saccade.cli.progress import progress_bar
 from saccade.cli.reading import Lines, checked, on_one_line, standard_input
 from saccade.errors import UserError, WrongUse
@@ -35,6 +36,7 @@ def prompt(
     test: Path | None = None,
     families: Annotated[bool, Parameter(negative="")] = False,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
     model: str = "prompts",
     show: Annotated[bool, Parameter(negative="")] = False,
     temperature: float = 0.0,
@@ -75,7 +77,9 @@ def prompt(
     families:
         Measure the model on held-out questions of the families of tasks that the recipe `prompts` trains.
     output:
-        FILE.png or FILE.svg for the curve of --test or --families.
+        FILE for the answers; FILE.png or FILE.svg for the curve of --test or --families.
+    quiet:
+        No progress bar and no notices; errors are still printed.
     model:
         Name of a bundled language model, or a model folder.
     show:
@@ -124,8 +128,11 @@ def prompt(
     if k and k[0] > len(pairs):
         raise WrongUse(f"--k {k[0]}, but there are {len(pairs)} examples")
     shown = pairs[: k[0]] if k else pairs
-    queries = list(checked(input, ROW.longest_text))
-    return _show(chosen, shown, queries, format) if show else _answer(program(), shown, queries, format)
+    queries = list(checked(input, ROW.source.longest))
+    with answers_to(output):
+        if show:
+            return _show(chosen, shown, queries, format, quiet=quiet)
+        return _answer(program(), shown, queries, format, quiet=quiet)
 
 
 # Checks, before anything is loaded
@@ -150,13 +157,13 @@ def _check_use(
         raise WrongUse("--input, --test and --families exclude each other")
     if show and measured:
         raise WrongUse("--show prints the prompts of queries: leave out --test and --families")
-    if output is not None and not measured:
+    if output is not None and output.suffix.lower() in PICTURES and not measured:
         raise WrongUse(f"-o {output} is for a curve: add --test PAIRS.tsv or --families")
     if len(k) > 1 and not measured:
         raise WrongUse(f"several --k ({' '.join(map(str, k))}) are for --test and --families; give one")
-    if output is not None and output.suffix.lower() not in PICTURES:
+    if output is not None and measured and output.suffix.lower() not in PICTURES:
         raise WrongUse(f"{output}: pictures are {' or '.join(PICTURES)}")
-    if output is not None and not output.parent.is_dir():
+    if output is not None and measured and not output.parent.is_dir():
         raise UserError(f"{output}: there is no folder {output.parent}")
 
 
@@ -179,21 +186,21 @@ def _counts(k: list[int], pairs: "Sequence[Pair]", tests: "Sequence[Pair]") -> l
 # Answers
 
 
-def _queries(given: list[str]) -> Iterator[list[str | None]]:
+def _queries(given: list[str], *, quiet: bool) -> Iterator[list[str | None]]:
     """The arguments, or the lines of standard input as they come; None for one that cannot be used."""
     if given:
         yield [*given]
         return
     if sys.stdin.isatty():
-        print("saccade: reading standard input, one query a line; Ctrl-D ends it", file=sys.stderr)
-    lines = Lines(standard_input(), ROW.longest_text)
+        tell("reading standard input, one query a line; Ctrl-D ends it", quiet=quiet)
+    lines = Lines(standard_input(), ROW.source.longest)
     while taken := lines.take(QUERIES_AT_ONCE):
         yield [line.text for line in taken]
 
 
-def _show(template: "PromptTemplate", examples: "Sequence[Pair]", given: list[str], format: str) -> int:
+def _show(template: "PromptTemplate", examples: "Sequence[Pair]", given: list[str], format: str, *, quiet: bool) -> int:
     failed, first = False, True
-    for queries in _queries(given):
+    for queries in _queries(given, quiet=quiet):
         for query in queries:
             if query is None:
                 failed = True
@@ -207,11 +214,11 @@ def _show(template: "PromptTemplate", examples: "Sequence[Pair]", given: list[st
     return 1 if failed else 0
 
 
-def _answer(program: "Program", examples: "Sequence[Pair]", given: list[str], format: str) -> int:
+def _answer(program: "Program", examples: "Sequence[Pair]", given: list[str], format: str, *, quiet: bool) -> int:
     """Print an answer a line, in order; 1 if any query could not be answered."""
     failed, number = False, 0
-    with progress_bar("answering", quiet=sys.stdout.isatty()) as bar:
-        for queries in _queries(given):
+    with progress_bar("answering", quiet=quiet or sys.stdout.isatty()) as bar:
+        for queries in _queries(given, quiet=quiet):
             # A refused line gives an empty line, so that output line n answers input line n.
             texts = [query or "" for query in queries]
 
@@ -219,7 +226,7 @@ def _answer(program: "Program", examples: "Sequence[Pair]", given: list[str], fo
                 bar(before + done, None)
 
             answers = program.run(texts, examples, first=number, report=report)
-            _tell_left_out(answers, len(examples), program.completer.context)
+            _tell_left_out(answers, len(examples), program.completer.context, quiet=quiet)
             for place, (query, answer) in enumerate(zip(texts, answers, strict=True), number + 1):
                 if isinstance(answer, UserError):
                     print(f"saccade: query {place}: {answer}; its output is empty", file=sys.stderr)
@@ -234,14 +241,16 @@ def _answer(program: "Program", examples: "Sequence[Pair]", given: list[str], fo
     return 1 if failed else 0
 
 
-def _tell_left_out(answers: "Sequence[Answered | UserError | None]", examples: int, context: int) -> None:
+def _tell_left_out(
+    answers: "Sequence[Answered | UserError | None]", examples: int, context: int, *, quiet: bool
+) -> None:
     left_out = [answer.page.left_out for answer in answers if answer is not None and not isinstance(answer, UserError)]
     if any(left_out):
         many = "the prompt" if len(left_out) == 1 else f"{sum(map(bool, left_out))} of {len(left_out)} prompts"
-        print(
-            f"saccade: {many} would not fit the model's context of {context} tokens: the first"
+        tell(
+            f"{many} would not fit the model's context of {context} tokens: the first"
             f" {_up_to(left_out)} of {examples} examples left out",
-            file=sys.stderr,
+            quiet=quiet,
         )
 
 

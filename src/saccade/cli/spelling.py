@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from saccade.cli.answer import answer_all
+from saccade.cli.asking import answer_all
 from saccade.cli.understand import PlainOptions, ReadingOptions
 from saccade.pipelines.table import TASKS
 

@@ -3,11 +3,12 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from cyclopts import Parameter
 
-from saccade.cli.answer import MOST_ANSWERS, answer_all
+from saccade.cli.asking import MOST_ANSWERS, LookingOptions, answer_all
+from saccade.cli.output import answers_to
 from saccade.cli.progress import progress_bar
 from saccade.errors import WrongUse
 from saccade.pipelines.table import TASKS
@@ -19,17 +20,11 @@ if TYPE_CHECKING:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class ReadingOptions:
+class ReadingOptions(LookingOptions):
     """Options that all verbs with an encoder share."""
 
     best: int = 1
     "Number of answers per input, each with its probability."
-    look: Annotated[Path | None, Parameter(show_default=False)] = None
-    "Draw the attention weights: into FILE.png or FILE.svg, or in the terminal if no file is given."
-    layer: int | None = None
-    "Layer to draw, counted from 1."
-    head: int | None = None
-    "Head to draw, counted from 1. Default: the mean of all heads."
     format: str = "text"
     "Output format."
 
@@ -149,9 +144,10 @@ def tag(
     if not isinstance(pipeline, Tagger):
         raise WrongUse(f"{model} is no tagger")
     sentences = read_conllu(file, pipeline.column, tagged=False)
-    with progress_bar("tagging") as report:
+    with progress_bar("tagging", quiet=options.quiet) as report:
         tags = pipeline.tag([one.words for one in sentences], [one.spaces for one in sentences], report)
-    for sentence, found in zip(sentences, tags, strict=True):
-        sys.stdout.write(retagged(sentence, found, pipeline.column))
-    sys.stdout.flush()
+    with answers_to(options.output):
+        for sentence, found in zip(sentences, tags, strict=True):
+            sys.stdout.write(retagged(sentence, found, pipeline.column))
+        sys.stdout.flush()
     return 0

@@ -6,17 +6,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from saccade.data.ragged import Ragged, pad_sources, real_positions
+from saccade.data.ragged import Ragged, real_positions
+from saccade.sources.source import Collated
+from saccade.sources.text import pad_sources
 from saccade.tokens.marks import Marks
+
+NamedSources = dict[str, tuple[Tensor, Tensor | None]]
+"""What several encoders read, by the names of their memories: the input, and which of it is real."""
 
 
 @dataclass(frozen=True)
 class SequenceBatch:
     """Sources, and targets as decoder input and as labels."""
 
-    source_BS: Tensor
-    source_mask_BS: Tensor | None
-    """None when no source is padded."""
+    source: Tensor | NamedSources
+    """Token ids [B, S], pictures [B, H, W, C]; or what each of several encoders reads."""
+    source_mask: Tensor | None
+    """None when no source is padded, or each of several has its own."""
     target_BT: Tensor
     """<s> y1 … yn"""
     labels_BT: Tensor
@@ -29,8 +35,8 @@ class SequenceBatch:
     def rows(self, chosen: np.ndarray) -> "SequenceBatch":
         """Some of its rows."""
         return SequenceBatch(
-            self.source_BS[chosen],
-            None if self.source_mask_BS is None else self.source_mask_BS[chosen],
+            _rows_of(self.source, chosen),
+            None if self.source_mask is None else self.source_mask[chosen],
             self.target_BT[chosen],
             self.labels_BT[chosen],
             None if self.real_BT is None else self.real_BT[chosen],
@@ -55,19 +61,35 @@ class SequencePairs:
 
     def batch(self, indices: np.ndarray) -> SequenceBatch:
         source, mask = pad_sources([self.source[i] for i in indices], self.marks)
-        target = self.target.padded(indices, pad=self.marks.pad, before=1, after=1)
-        target[:, 0] = self.marks.start
-        labels, lengths = target[:, 1:].copy(), self.target.lengths[indices]
-        labels[np.arange(len(indices)), lengths] = self.marks.end
-        real = np.arange(labels.shape[1]) <= lengths[:, None]
-        return SequenceBatch(
-            torch.from_numpy(source),
-            None if mask is None else torch.from_numpy(mask),
-            torch.from_numpy(target[:, :-1].copy()),
-            torch.from_numpy(labels),
-            None if real.all() else torch.from_numpy(real),
-            indices,
-        )
+        return sequence_batch(*_tensors(source, mask), self.target, indices, self.marks)
+
+
+def sequence_batch(
+    source: Tensor | NamedSources, mask: Tensor | None, targets: Ragged, indices: np.ndarray, marks: Marks
+) -> SequenceBatch:
+    """What was read, and the targets of these numbers."""
+    target = targets.padded(indices, pad=marks.pad, before=1, after=1)
+    target[:, 0] = marks.start
+    labels, lengths = target[:, 1:].copy(), targets.lengths[indices]
+    labels[np.arange(len(indices)), lengths] = marks.end
+    real = np.arange(labels.shape[1]) <= lengths[:, None]
+    written = torch.from_numpy(target[:, :-1].copy())
+    return SequenceBatch(source, mask, *(written, *_tensors(labels, None if real.all() else real)), indices)
+
+
+def collated_source(batch: Collated) -> tuple[Tensor, Tensor | None]:
+    """What a source collated, as one of the encoders reads it."""
+    return _tensors(batch.values, batch.mask)
+
+
+def _tensors(values: np.ndarray, mask: np.ndarray | None) -> tuple[Tensor, Tensor | None]:
+    return torch.from_numpy(values), None if mask is None else torch.from_numpy(mask)
+
+
+def _rows_of(source: Tensor | NamedSources, chosen: np.ndarray) -> Tensor | NamedSources:
+    if isinstance(source, Tensor):
+        return source[chosen]
+    return {name: (one[chosen], None if mask is None else mask[chosen]) for name, (one, mask) in source.items()}
 
 
 def padding_mask(tokens: np.ndarray, pad: int) -> Tensor | None:

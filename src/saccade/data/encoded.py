@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from saccade.data.ragged import Ragged, real_positions
+from saccade.sources.pair import pair_row, segments_of
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import Vocabulary
 
@@ -44,16 +45,14 @@ class Texts:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, texts: Sequence[str], seconds: Sequence[str] | None, context: int) -> "Texts":
-        begin, end = vocabulary.marks.begin, vocabulary.marks.end
         first_ids = vocabulary.encode(texts)
-        second_ids = vocabulary.encode(seconds) if seconds is not None else [[] for _ in texts]
-        room = context - (2 if seconds is None else 3)
+        second_ids = vocabulary.encode(seconds) if seconds is not None else [None] * len(texts)
         rows, firsts, cut = [], [], 0
         for first, second in zip(first_ids, second_ids, strict=True):
-            one, other = _fitted(len(first), len(second), room)
-            cut += one < len(first) or other < len(second)
-            rows.append([begin, *first[:one], end, *([*second[:other], end] if seconds is not None else [])])
-            firsts.append(one + 2)
+            row, length = pair_row(first, second, context, vocabulary.marks)
+            cut += len(row) < len(first) + 2 + (0 if second is None else len(second) + 1)
+            rows.append(row)
+            firsts.append(length)
         return cls(Ragged.of(rows), np.array(firsts, dtype=np.int64), cut, vocabulary.marks)
 
     def __len__(self) -> int:
@@ -61,13 +60,10 @@ class Texts:
 
     def arrays(self, indices: np.ndarray) -> TextArrays:
         tokens = self.rows.padded(indices, pad=self.marks.pad)
-        lengths, firsts = self.rows.lengths[indices], self.firsts[indices]
-        place = np.arange(tokens.shape[1])
-        segments = (place >= firsts[:, None]) & (place < lengths[:, None])
         return TextArrays(
             tokens_BT=tokens,
             mask_BT=real_positions(tokens, self.marks.pad),
-            segments_BT=segments.astype(np.int64) if segments.any() else None,
+            segments_BT=segments_of(self.firsts[indices], self.rows.lengths[indices], tokens.shape[1]),
         )
 
 
@@ -122,11 +118,3 @@ class Words:
         for row, index in enumerate(indices):
             words[row, self.begins[index]] = True
         return WordArrays(tokens_BT=tokens, mask_BT=real_positions(tokens, self.marks.pad), words_BT=words)
-
-
-def _fitted(first: int, second: int, room: int) -> tuple[int, int]:
-    """How much of two texts fits: the longer one is cut first."""
-    if first + second <= room:
-        return first, second
-    shorter = min(first, second, room // 2)
-    return (room - shorter, shorter) if first > second else (shorter, room - shorter)

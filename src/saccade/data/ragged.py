@@ -5,8 +5,6 @@ from itertools import chain
 
 import numpy as np
 
-from saccade.tokens.marks import Marks
-
 
 class Ragged:
     """Many id sequences in one flat array, so that a corpus is two arrays instead of a million lists."""
@@ -39,16 +37,6 @@ def real_positions(tokens: np.ndarray, pad: int) -> np.ndarray | None:
     """True where a row has something; None where nothing is padded."""
     real: np.ndarray = tokens != pad
     return None if real.all() else real
-
-
-def pad_sources(sequences: Sequence[Sequence[int] | np.ndarray], marks: Marks) -> tuple[np.ndarray, np.ndarray | None]:
-    """Source rows, each closed by </s>, and their padding mask (None where nothing is padded)."""
-    lengths = np.array([len(sequence) + 1 for sequence in sequences])
-    rows = np.full((len(sequences), int(lengths.max())), marks.pad, dtype=np.int64)
-    for row, sequence in enumerate(sequences):
-        rows[row, : len(sequence)] = sequence
-        rows[row, len(sequence)] = marks.end
-    return rows, None if (lengths == lengths[0]).all() else np.arange(rows.shape[1]) < lengths[:, None]
 
 
 def in_order(lengths: np.ndarray, budget: int) -> Iterator[np.ndarray]:

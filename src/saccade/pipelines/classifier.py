@@ -1,51 +1,49 @@
 """A trained classifier: a text in, or two with a tab between them, its class or number out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
 from saccade.arch.heads import ClassHead
-from saccade.axes import Pieces
-from saccade.data.encoded import Texts
 from saccade.data.ragged import in_order
 from saccade.decode.filters import softmax
-from saccade.errors import UserError
-from saccade.folder import ModelFolder
+from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
+from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
-from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, request_of_each, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
+from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import Floats, How
 from saccade.runtime.open import Choice
 from saccade.sites import SOURCE
+from saccade.sources.pair import PairItem, PairSource
 from saccade.tokens.vocabulary import Vocabulary
 
 BATCH_TOKENS = 4096
 
 
+class ClassifierSettings(TaskSettings):
+    """What a model folder says about its classes, or its numbers."""
+
+    classes: list[str]
+    """Their names; none where the model gives numbers."""
+    middle: float
+    """Of the numbers it was trained on, the mean."""
+    spread: float
+    """And how far they lie from it."""
+
+
 @dataclass(frozen=True)
-class Class:
-    """What a text was taken for."""
+class Class(Answer):
+    """What a text was taken for: the class and its probability, or a number."""
 
-    source: str
-    text: str
-    """The class, or the number."""
-    score: float
-    """Its probability; a number itself."""
-    classifier: "Classifier" = field(repr=False)
-    others: list["Class"] = field(default_factory=list, repr=False)
-
-    @property
-    def best(self) -> list["Class"]:
-        return [self, *self.others]
-
-    @cached_property
-    def looks(self) -> Looks:
-        return self.classifier.look(self.source)
+    is_number: bool = False
 
     def record(self) -> Values:
-        if not self.classifier.classes:
+        if self.is_number:
             return {"source": self.source, "number": round(self.score, 6)}
         record: Values = {"source": self.source, "class": self.text, "probability": round(self.score, 6)}
         if self.others:
@@ -53,7 +51,7 @@ class Class:
         return record
 
 
-class Classifier(Pipeline[Class]):
+class Classifier(Pipeline[PairItem, Class]):
     """Says of what class a text is; without classes, which number it has."""
 
     def __init__(
@@ -67,55 +65,45 @@ class Classifier(Pipeline[Class]):
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None) -> "Classifier":
         """The model of a folder."""
-        where = folder.path / "config.json"
-        classes, middle, spread = (folder.config.get(name) for name in ("classes", "middle", "spread"))
-        if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
-            raise UserError(f"{where}: classes is not a list of names")
-        if not isinstance(middle, int | float) or not isinstance(spread, int | float):
-            raise UserError(f"{where}: middle and spread are not numbers")
-        vocabulary = encoder_vocabulary(folder)
-        model = open_encoder(folder, vocabulary, ClassHead(outputs=max(1, len(classes))), how)
-        return cls(model, vocabulary, classes, middle=middle, spread=spread)
+        settings, vocabulary = folder.settings(ClassifierSettings), encoder_vocabulary(folder)
+        model = open_encoder(folder, vocabulary, ClassHead(outputs=max(1, len(settings.classes))), how)
+        return cls(model, vocabulary, settings.classes, middle=settings.middle, spread=settings.spread)
+
+    @cached_property
+    def source(self) -> PairSource:
+        source = cast(PairSource, TASKS["classification"].source)
+        return replace(source, vocabulary=self.vocabulary, context=self.model.context)
 
     @property
     def choice(self) -> Choice:
         return self.model.choice
 
-    def answer(
-        self,
-        texts: Sequence[str],
-        request: Requests,
-        *,
-        numbers: Sequence[int] | None = None,
-        report: Report = unreported,
-    ) -> list[Class | UserError]:
-        best = [one.best for one in request_of_each(request, len(texts))]
-        sides = [text.split("\t") for text in texts]
-        odd = {
-            n: UserError(f"{len(side)} columns; a text, or two with a tab between")
-            for n, side in enumerate(sides)
-            if len(side) > 2
-        }
-        answers: dict[int, Class | UserError] = dict(odd)
-        for pairs in (False, True):
-            chosen = [n for n, side in enumerate(sides) if n not in odd and (len(side) == 2) == pairs]
-            if not chosen:
-                continue
-            seconds = [sides[n][1] for n in chosen] if pairs else None
-            outputs = self.outputs([sides[n][0] for n in chosen], seconds, report)
-            answers |= {n: self._class(texts[n], row, best[n]) for n, row in zip(chosen, outputs, strict=True)}
-        return [answers[n] for n in range(len(texts))]
+    def answer_items(
+        self, items: Sequence[PairItem], requests: Sequence[Request], places: Sequence[int], report: Report
+    ) -> list[Class]:
+        outputs = self._outputs(items, report)
+        return [
+            self._class(self.source.label(item), row, one.best)
+            for item, row, one in zip(items, outputs, requests, strict=True)
+        ]
 
     def outputs(self, texts: Sequence[str], seconds: Sequence[str] | None, report: Report = unreported) -> Floats:
         """What the output layer says of each, in order: [N, classes], or [N, 1] for numbers."""
-        encoded = Texts.of(self.vocabulary, texts, seconds, self.model.context)
-        found = np.zeros((len(encoded), max(1, len(self.classes))), dtype=np.float32)
-        done = 0
-        for indices in in_order(encoded.rows.lengths, BATCH_TOKENS):
-            batch = encoded.arrays(indices)
-            found[indices] = self.model.outputs(batch.tokens_BT, batch.mask_BT, batch.segments_BT)
-            done += len(indices)
-            report(done, len(encoded))
+        raws = [(text,) for text in texts] if seconds is None else list(zip(texts, seconds, strict=True))
+        return self._outputs([self.source.read(raw) for raw in raws], report)
+
+    def _outputs(self, items: Sequence[PairItem], report: Report) -> Floats:
+        found = np.zeros((len(items), max(1, len(self.classes))), dtype=np.float32)
+        sizes, done = np.array([self.source.size(item) for item in items], dtype=np.int64), 0
+        # Pairs by themselves: a text alone has no segments.
+        for pairs in (False, True):
+            chosen = np.array([n for n, item in enumerate(items) if (item.second is not None) == pairs], dtype=np.int64)
+            for part in in_order(sizes[chosen], BATCH_TOKENS):
+                indices = chosen[part]
+                batch = self.source.collate([items[n] for n in indices])
+                found[indices] = self.model.outputs(batch.values, batch.mask, batch.segments)
+                done += len(indices)
+                report(done, len(items))
         return found
 
     def numbers(self, outputs_N1: Floats) -> Floats:
@@ -126,16 +114,15 @@ class Classifier(Pipeline[Class]):
     def _class(self, source: str, output: Floats, best: int) -> Class:
         if not self.classes:
             number = float(self.numbers(output[None])[0])
-            return Class(source, f"{number:.4g}", number, self)
+            return Class(source, f"{number:.4g}", number, is_number=True, pipeline=self)
         chances = softmax(output[None])[0]
         top = np.argsort(-chances, kind="stable")[:best].tolist()
-        first, *others = (Class(source, self.classes[place], float(chances[place]), self) for place in top)
+        first, *others = (Class(source, self.classes[place], float(chances[place]), pipeline=self) for place in top)
         first.others.extend(others)
         return first
 
-    def look(self, source: str) -> Looks:
+    def look(self, answer: Class) -> Looks:
         """Where each token looked."""
-        first, *second = source.split("\t")
-        batch = Texts.of(self.vocabulary, [first], second or None, self.model.context).arrays(np.array([0]))
-        heard = self.model.look(batch.tokens_BT, batch.segments_BT)
-        return Looks.of(heard, {SOURCE: Pieces.of(self.vocabulary, batch.tokens_BT[0].tolist())})
+        item = self.source.read(answer.source)
+        batch = self.source.collate([item])
+        return Looks.of(self.model.look(batch.values, batch.segments), {SOURCE: self.source.labels(item)})

@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
+from pydantic import StrictBool
 
 from saccade.axes import Pieces
 from saccade.data.windows import window_starts
@@ -16,43 +16,47 @@ from saccade.decode.sample import Drawing
 from saccade.decode.search import SearchConfig
 from saccade.decode.session import Session
 from saccade.errors import UserError, WrongUse
-from saccade.folder import ModelFolder
+from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
+from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.completing import UNFINISHED, Completing
 from saccade.pipelines.opening import open_language
-from saccade.pipelines.pipeline import Pipeline, Report, Request, Requests, Values, request_of_each, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Request
+from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice, LanguageRuntime
 from saccade.sites import TARGET
+from saccade.sources.text import TextItem, TextSource
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 
 
-@dataclass(frozen=True)
-class Completion:
-    """A beginning, and how the model went on."""
+class CompleterSettings(TaskSettings):
+    """What a model folder says about the texts that the model knows."""
 
-    prompt: str
-    text: str
-    """What was written, without the prompt."""
-    logprob: float
-    """Natural log of its probability under the model, whatever was filtered when it was drawn."""
+    marked: StrictBool
+    """The model knows documents, which begin with <s> and end with </s>."""
+    lowercase: bool = False
+    """It has never seen a capital, and reads prompts without."""
+
+
+@dataclass(frozen=True)
+class Completion(Answer):
+    """A beginning, and how the model went on: the text is what was written, without the prompt. Its score is the
+    natural log of its probability under the model, whatever was filtered when it was drawn."""
+
     ended: str
     """end: the model ended it; stop: a stop string; length: the limit."""
     prompt_ids: list[int]
     ids: list[int]
-    completer: "Completer" = field(repr=False)
 
     @property
-    def score(self) -> float:
-        return self.logprob
+    def prompt(self) -> str:
+        """The beginning."""
+        return self.source
 
     @property
-    def best(self) -> list["Completion"]:
-        return [self]
-
-    @cached_property
-    def looks(self) -> Looks:
-        return self.completer.look(self)
+    def logprob(self) -> float:
+        return self.score
 
     def record(self) -> Values:
         return {
@@ -64,8 +68,10 @@ class Completion:
         }
 
 
-class Completer(Pipeline[Completion]):
+class Completer(Pipeline[TextItem, Completion]):
     """Completes: `completer("Once upon a time")`, or a list of beginnings."""
+
+    options = frozenset({"beam", "alpha", "temperature", "seed", "top_k", "top_p", "repetition", "stop", "max_tokens"})
 
     rows_at_once = 32
     default_tokens = 200
@@ -83,27 +89,23 @@ class Completer(Pipeline[Completion]):
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None) -> "Completer":
         """The model of a folder."""
-        where, path = folder.path / "config.json", folder.path / "tokenizer.json"
-        marked, lowercase = folder.config.get("marked"), folder.config.get("lowercase") is True
-        if not isinstance(marked, bool):
-            raise UserError(f"{where}: marked is {marked!r}, not true or false")
+        settings, path = folder.settings(CompleterSettings), folder.path / "tokenizer.json"
         vocabulary = read_vocabulary(folder.tokenizer, path, spaced=False, marks=folder.marks)
-        return cls(open_language(folder, vocabulary, how), vocabulary, marked=marked, lowercase=lowercase)
+        model = open_language(folder, vocabulary, how)
+        return cls(model, vocabulary, marked=settings.marked, lowercase=settings.lowercase)
+
+    @property
+    def source(self) -> TextSource:
+        return cast(TextSource, TASKS["language"].source)
 
     @property
     def choice(self) -> Choice:
         return self.model.choice
 
-    def answer(
-        self,
-        texts: Sequence[str],
-        request: Requests,
-        *,
-        numbers: Sequence[int] | None = None,
-        report: Report = unreported,
+    def answer_items(
+        self, items: Sequence[TextItem], requests: Sequence[Request], places: Sequence[int], report: Report
     ) -> list[Completion | UserError]:
-        places = range(len(texts)) if numbers is None else numbers
-        requests = request_of_each(request, len(texts))
+        texts = [item.text for item in items]
         answers: dict[int, Completion | UserError] = {}
         waiting: deque[tuple[int, list[int], RowRequest]] = deque()
         for n, prompt in enumerate(texts):
@@ -180,7 +182,7 @@ class Completer(Pipeline[Completion]):
 
     def _completion(self, one: Completing) -> Completion:
         whole = one.whole()
-        return Completion(one.prompt, whole, one.text.logprob, one.ended, one.ids, one.text.tokens, self)
+        return Completion(one.prompt, whole, one.text.logprob, one.ended, one.ids, one.text.tokens, pipeline=self)
 
     def surprises(self, text: str) -> tuple[list[str], list[float | None]]:
         """Every piece of a text and the natural log of its probability given what stands before it; None where nothing
@@ -214,9 +216,9 @@ class Completer(Pipeline[Completion]):
             waiting = [] if whole else waiting
         return pieces
 
-    def look(self, completion: Completion) -> Looks:
+    def look(self, answer: Completion) -> Looks:
         """Every look of a completion, heard in one pass over it and its prompt, as far back as the context goes."""
-        ids = [*completion.prompt_ids, *completion.ids][-self.context :]
+        ids = [*answer.prompt_ids, *answer.ids][-self.context :]
         heard = self.model.look(np.array([ids]))
         read = Pieces.of(self.vocabulary, ids)
         # The look from position t decides the token that comes next, so rows are labelled with that token.

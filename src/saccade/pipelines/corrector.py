@@ -2,22 +2,28 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, ClassVar, NamedTuple, cast
 
-from saccade.axes import Axis, Pieces
+from pydantic import Field
+
+from saccade.axes import Pieces
 from saccade.data.lexicon import Lexicon
 from saccade.data.misspell import distance
 from saccade.data.noise import find_words, like, plainly
 from saccade.errors import UserError
-from saccade.folder import ModelFolder
+from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
+from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.doubt import Guess, chances, doubts, mended_before
 from saccade.pipelines.edits import TextEdit, apply, edits
-from saccade.pipelines.pipeline import Report, Request, Requests, Values, once_each, request_of_each, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each
+from saccade.pipelines.table import TASKS
 from saccade.pipelines.translator import Translation, Translator
+from saccade.runtime.contract import How
+from saccade.runtime.open import Choice
+from saccade.sources.text import TextItem, TextSource
 
 MOST_PRICE = 100.0
 NEAR = 5
@@ -30,26 +36,13 @@ CUTS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|\s+")
 
 
 @dataclass(frozen=True)
-class Correction:
-    """A text and what was changed in it."""
+class Correction(Answer):
+    """A text and what was changed in it; its score is the log-probability of all that was written, with the length
+    penalty."""
 
-    source: str
-    text: str
-    score: float
-    """Log-probability of all that was written, with the length penalty."""
     edits: list[TextEdit]
     parts: list[Translation] = field(repr=False)
-    others: list["Correction"] = field(default_factory=list, repr=False)
-
-    @property
-    def best(self) -> list["Correction"]:
-        return [self, *self.others]
-
-    @cached_property
-    def looks(self) -> Looks:
-        if not self.parts:
-            raise UserError("there is no word in it that could be misspelt, and nothing was looked at")
-        return Looks.join([part.looks for part in self.parts])
+    """What was written for each stretch of the text."""
 
     def record(self) -> Values:
         changes = [
@@ -74,42 +67,55 @@ class Strange(NamedTuple):
     meant: list[str]
 
 
-class Corrector(Translator):
-    """Corrects: `corrector("I recieve teh letter.")`. Case, punctuation, numbers, addresses and code stay."""
+class CorrectorSettings(TaskSettings):
+    """What a model folder says about how to correct."""
 
-    caution = 1.0
+    renamed: ClassVar[Mapping[str, str]] = {"price": "unknown_word_cost"}
+
+    caution: Annotated[float, Field(gt=0, le=1)] = 1.0
     """A word is changed only if the model gives less than this probability to leaving it as it is."""
-    lexicon: Lexicon | None = None
-    """A word is changed only into one of these; None: into any."""
+    unknown_word_cost: Annotated[float, Field(ge=0, le=MOST_PRICE)] = 0.0
+    """What a word that is not in the lexicon costs, in natural logarithms."""
 
-    def configure(self, folder: ModelFolder) -> None:
-        where = folder.path / "config.json"
-        caution = folder.config.get("caution", 1.0)
-        price = folder.config.get("unknown_word_cost", folder.config.get("price", 0.0))
-        if not isinstance(caution, int | float) or not 0 < caution <= 1:
-            raise UserError(f"{where}: caution is {caution!r}, not a number above 0, at most 1")
-        if not isinstance(price, int | float) or not 0 <= price <= MOST_PRICE:
-            raise UserError(f"{where}: unknown_word_cost is {price!r}, not a number from 0 to {MOST_PRICE}")
-        self.caution = caution
-        if folder.words is not None:
-            self.lexicon = Lexicon(folder.words, price)
 
-    def answer(  # type: ignore[override]
-        self,
-        texts: Sequence[str],
-        request: Requests,
-        *,
-        numbers: Sequence[int] | None = None,
-        report: Report = unreported,
+class Corrector(Pipeline[TextItem, Correction]):
+    """Corrects: `corrector("I recieve teh letter.")`. Case, punctuation, numbers, addresses and code stay.
+
+    A translator of misspelt into right text is asked, and believed where it is sure enough.
+    """
+
+    options = Translator.options
+
+    def __init__(self, translator: Translator, *, caution: float = 1.0, lexicon: Lexicon | None = None) -> None:
+        """`caution`: a word is changed only if the model gives less than this probability to leaving it as it is.
+        `lexicon`: a word is changed only into one of these; None: into any."""
+        self.translator, self.caution, self.lexicon = translator, caution, lexicon
+
+    @classmethod
+    def open(cls, folder: ModelFolder, how: How | None = None) -> "Corrector":
+        """The model of a folder."""
+        settings = folder.settings(CorrectorSettings)
+        lexicon = None if folder.words is None else Lexicon(folder.words, settings.unknown_word_cost)
+        return cls(Translator.open(folder, how), caution=settings.caution, lexicon=lexicon)
+
+    @property
+    def source(self) -> TextSource:
+        return cast(TextSource, TASKS["correction"].source)
+
+    @property
+    def choice(self) -> Choice:
+        return self.translator.choice
+
+    def answer_items(
+        self, items: Sequence[TextItem], requests: Sequence[Request], places: Sequence[int], report: Report
     ) -> list[Correction | UserError]:
+        texts = [item.text for item in items]
         stretches = [list(_stretches(text)) for text in texts]
-        requests = request_of_each(request, len(texts))
         asked = [text[a:b] for text, parts in zip(texts, stretches, strict=True) for a, b in parts]
-        places = range(len(texts)) if numbers is None else numbers
         owners = [place for place, parts in zip(places, stretches, strict=True) for _ in parts]
         wider = zip(once_each(self._wider, requests), stretches, strict=True)
         each = [one for one, parts in wider for _ in parts]
-        answers = super().answer(asked, each, numbers=owners, report=report)
+        answers = self.translator.answer(asked, each, numbers=owners, report=report)
         written = iter(zip(answers, self._changes(asked, answers), strict=True))
         return [
             self._correction(text, parts, [next(written) for _ in parts], one.best)
@@ -120,15 +126,15 @@ class Corrector(Translator):
         """The search does not know the lexicon: its second choice may be a word where its first one is none."""
         if self.lexicon is None:
             return request
-        return replace(request, best=max(request.best, request.beam or self.config.beam, 2 * request.best - 1))
+        return replace(
+            request, best=max(request.best, request.beam or self.translator.config.beam, 2 * request.best - 1)
+        )
 
-    def source_axis(self, ids: list[int]) -> Axis:
-        """Letters: each stands for itself."""
-        return Pieces.letters(Pieces.of(self.vocabulary, ids, end=True).labels)
-
-    def target_axis(self, ids: list[int], *, end: bool = False) -> Axis:
-        """Pieces, each with the letters it was read from."""
-        return Pieces.letters(Pieces.of(self.vocabulary, ids, end=end).labels)
+    def look(self, answer: Correction) -> Looks:
+        """Of every part: letters, and what was written while looking at them; each stands for itself."""
+        if not answer.parts:
+            raise UserError("there is no word in it that could be misspelt, and nothing was looked at")
+        return Looks.join([self.translator.look_as(part, _letters, _letters) for part in answer.parts])
 
     def _changes(self, asked: Sequence[str], answers: Sequence[Translation | UserError]) -> list[list[TextEdit]]:
         """Those changes of each text that the model is sure enough of."""
@@ -148,7 +154,12 @@ class Corrector(Translator):
 
     def _give_up(self, asked: Sequence[str], found: list[list[TextEdit]], doubtful: Sequence[int]) -> None:
         """The changes that it is not sure of."""
-        doubted = doubts(self.model, self.vocabulary, [asked[n] for n in doubtful], [found[n] for n in doubtful])
+        doubted = doubts(
+            self.translator.model,
+            self.translator.vocabulary,
+            [asked[n] for n in doubtful],
+            [found[n] for n in doubtful],
+        )
         for n, each in zip(doubtful, doubted, strict=True):
             found[n] = [edit for edit, doubt in zip(found[n], each, strict=True) if doubt < self.caution]
 
@@ -177,7 +188,7 @@ class Corrector(Translator):
         guesses = [
             Guess(place.text, place.before, word, place.stop) for place in places for word in (place.word, *place.meant)
         ]
-        likely = iter(chances(self.model, self.vocabulary, guesses) if guesses else [])
+        likely = iter(chances(self.translator.model, self.translator.vocabulary, guesses) if guesses else [])
         for place in places:
             left, *others = [next(likely) for _ in range(1 + len(place.meant))]
             slips = [distance(plainly(word), plainly(place.word)) for word in place.meant]
@@ -236,29 +247,34 @@ class Corrector(Translator):
             if isinstance(one, UserError):
                 return one
             found.append(one)
-        first = _one(text, stretches, found, [changes for _, changes in written])
+        first = self._one(text, stretches, found, [changes for _, changes in written])
         if len(found) > 1:  # several ways to correct are shown of short texts; a long one has too many
             return first
         seen = {first.text}
         for (start, stop), part in zip(stretches, found, strict=True):
             for other in part.others:
-                correction = _one(text, stretches, [other], [self._known(edits(text[start:stop], other.text))])
+                known = self._known(edits(text[start:stop], other.text))
+                correction = self._one(text, stretches, [other], [known])
                 if len(first.others) + 1 < best and correction.text not in seen:
                     seen.add(correction.text)
                     first.others.append(correction)
         return first
 
+    def _one(
+        self, text: str, stretches: list[tuple[int, int]], parts: list[Translation], changes: list[list[TextEdit]]
+    ) -> Correction:
+        """A text with the changes of each of its stretches, which count from there."""
+        moved = [
+            TextEdit(start + edit.start, start + edit.stop, edit.wrong, edit.right)
+            for (start, _), some in zip(stretches, changes, strict=True)
+            for edit in some
+        ]
+        score = sum(part.score for part in parts)
+        return Correction(text, apply(text, moved), score, moved, parts, pipeline=self)
 
-def _one(
-    text: str, stretches: list[tuple[int, int]], parts: list[Translation], changes: list[list[TextEdit]]
-) -> Correction:
-    """A text with the changes of each of its stretches, which count from there."""
-    moved = [
-        TextEdit(start + edit.start, start + edit.stop, edit.wrong, edit.right)
-        for (start, _), some in zip(stretches, changes, strict=True)
-        for edit in some
-    ]
-    return Correction(text, apply(text, moved), sum(part.score for part in parts), moved, parts)
+
+def _letters(pieces: Pieces) -> Pieces:
+    return Pieces.letters(pieces.labels)
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]]:

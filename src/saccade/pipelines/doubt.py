@@ -5,10 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from saccade.data.ragged import in_order, pad_sources
+from saccade.data.ragged import in_order
 from saccade.decode.hypothesis import write_each
 from saccade.pipelines.edits import TextEdit, apply
 from saccade.pipelines.opening import SequenceModel
+from saccade.sources.text import pad_sources
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import Vocabulary
 

@@ -1,9 +1,9 @@
 """A pre-trained model that fills gaps: a text with [MASK] in it in, the words that fit out."""
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -12,13 +12,16 @@ from saccade.axes import Pieces
 from saccade.data.ragged import Ragged, real_positions
 from saccade.decode.filters import softmax
 from saccade.errors import UserError
-from saccade.folder import ModelFolder
+from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
+from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
-from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, request_of_each, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Request
+from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
 from saccade.sites import SOURCE
+from saccade.sources.text import TextItem, TextSource
 from saccade.tokens.vocabulary import Vocabulary
 
 GAP = "[MASK]"
@@ -26,29 +29,24 @@ MOST_GAPS = 64
 BATCH = 32
 
 
-@dataclass(frozen=True)
-class Filling:
-    """A text whose gaps are filled."""
+class FillerSettings(TaskSettings):
+    """What a model folder says about its head."""
 
-    source: str
-    text: str
+    renamed: ClassVar[Mapping[str, str]] = {"follows": "next_sentence"}
+
+    next_sentence: bool = False
+    """It was also trained to say whether a sentence follows another."""
+
+
+@dataclass(frozen=True)
+class Filling(Answer):
+    """A text whose gaps are filled; its score is the product of the words' probabilities, each guessed by itself."""
+
     words: list[str]
     """What fills each gap."""
-    score: float
-    """The product of the words' probabilities, each guessed by itself."""
     ids: list[int] = field(repr=False)
     read_ids: list[int] = field(repr=False)
     """As it was read, with masks in the gaps."""
-    filler: "Filler" = field(repr=False)
-    others: list["Filling"] = field(default_factory=list, repr=False)
-
-    @property
-    def best(self) -> list["Filling"]:
-        return [self, *self.others]
-
-    @cached_property
-    def looks(self) -> Looks:
-        return self.filler.look(self)
 
     def record(self) -> Values:
         record: Values = {"source": self.source, "text": self.text, "words": self.words}
@@ -72,7 +70,7 @@ class _Gapped:
     """Whether a space stands before each gap."""
 
 
-class Filler(Pipeline[Filling]):
+class Filler(Pipeline[TextItem, Filling]):
     """Fills gaps: `filler("the cat sat on the [MASK]")`; a gap is one piece of the vocabulary, mostly a word."""
 
     def __init__(self, model: TextModel, vocabulary: Vocabulary) -> None:
@@ -91,24 +89,22 @@ class Filler(Pipeline[Filling]):
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None) -> "Filler":
         """The model of a folder."""
-        next_sentence = folder.config.get("next_sentence", folder.config.get("follows", False)) is True
-        vocabulary = encoder_vocabulary(folder)
-        return cls(open_encoder(folder, vocabulary, WordsHead(next_sentence=next_sentence), how), vocabulary)
+        settings, vocabulary = folder.settings(FillerSettings), encoder_vocabulary(folder)
+        head = WordsHead(next_sentence=settings.next_sentence)
+        return cls(open_encoder(folder, vocabulary, head, how), vocabulary)
+
+    @property
+    def source(self) -> TextSource:
+        return cast(TextSource, TASKS["masked"].source)
 
     @property
     def choice(self) -> Choice:
         return self.model.choice
 
-    def answer(
-        self,
-        texts: Sequence[str],
-        request: Requests,
-        *,
-        numbers: Sequence[int] | None = None,
-        report: Report = unreported,
+    def answer_items(
+        self, items: Sequence[TextItem], requests: Sequence[Request], places: Sequence[int], report: Report
     ) -> list[Filling | UserError]:
-        best = [one.best for one in request_of_each(request, len(texts))]
-        read = [self._read(text) for text in texts]
+        best, read = [one.best for one in requests], [self._read(item.text) for item in items]
         gapped = {i: one for i, one in enumerate(read) if isinstance(one, _Gapped)}
         answers: dict[int, Filling | UserError] = {i: one for i, one in enumerate(read) if isinstance(one, UserError)}
         order = sorted(gapped, key=lambda i: len(gapped[i].ids))
@@ -116,9 +112,9 @@ class Filler(Pipeline[Filling]):
             part = order[first : first + BATCH]
             found = self._likely([gapped[i] for i in part], max(best[i] for i in part))
             for i, likely in zip(part, found, strict=True):
-                answers[i] = self._filling(texts[i], gapped[i], likely, best[i])
+                answers[i] = self._filling(items[i].text, gapped[i], likely, best[i])
             report(first + len(part), len(order))
-        return [answers[i] for i in range(len(texts))]
+        return [answers[i] for i in range(len(items))]
 
     def _read(self, text: str) -> _Gapped | UserError:
         parts = text.split(GAP)
@@ -173,9 +169,9 @@ class Filler(Pipeline[Filling]):
         ids = list(row.ids)
         for place, piece in zip(row.gaps, pieces, strict=True):
             ids[place] = piece
-        return Filling(source, text, words, score, ids, row.ids, self)
+        return Filling(source, text, score, words, ids, row.ids, pipeline=self)
 
-    def look(self, filling: Filling) -> Looks:
+    def look(self, answer: Filling) -> Looks:
         """Where each token looked while the gaps were filled."""
-        heard = self.model.look(np.array([filling.read_ids]))
-        return Looks.of(heard, {SOURCE: Pieces.of(self.vocabulary, filling.read_ids)})
+        heard = self.model.look(np.array([answer.read_ids]))
+        return Looks.of(heard, {SOURCE: Pieces.of(self.vocabulary, answer.read_ids)})

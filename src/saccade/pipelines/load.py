@@ -2,12 +2,21 @@
 
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from saccade.errors import UserError, WrongUse, did_you_mean
 from saccade.folder import ModelFolder, read_folder
+from saccade.pipelines.pipeline import Home
 from saccade.pipelines.table import TASKS, TaskRow
 from saccade.runtime.contract import How
+
+if TYPE_CHECKING:
+    from saccade.pipelines.completer import Completer
+    from saccade.pipelines.corrector import Corrector
+    from saccade.pipelines.filler import Filler
+    from saccade.pipelines.pronouncer import Pronouncer
+    from saccade.pipelines.tagger import Tagger
+    from saccade.pipelines.translator import Translator
 
 ZOO = Path(__file__).parent.parent / "zoo"
 
@@ -26,6 +35,8 @@ def bundled_models() -> list[Path]:
 
 def model_path(model: str | Path) -> Path:
     """A bundled model's name or a model folder's path -> the folder."""
+    if not isinstance(model, str | Path):
+        raise WrongUse(f"a model is a name or a folder, not {model!r}")
     names = [path.name for path in bundled_models()]
     if str(model) in names:
         return ZOO / str(model)
@@ -37,6 +48,20 @@ def model_path(model: str | Path) -> Path:
     )
 
 
+@overload
+def load(model: Literal["en-es", "en-es-rnn"], how: How | None = None) -> "Translator": ...
+@overload
+def load(model: Literal["prompts", "shakespeare", "stories"], how: How | None = None) -> "Completer": ...
+@overload
+def load(model: Literal["speller"], how: How | None = None) -> "Corrector": ...
+@overload
+def load(model: Literal["pronouncer"], how: How | None = None) -> "Pronouncer": ...
+@overload
+def load(model: Literal["bert-mini"], how: How | None = None) -> "Filler": ...
+@overload
+def load(model: Literal["tagger"], how: How | None = None) -> "Tagger": ...
+@overload
+def load(model: str | Path, how: How | None = None) -> Any: ...
 def load(model: str | Path, how: How | None = None) -> Any:
     """A bundled model by name, or a model folder by path, ready to be called.
 
@@ -51,7 +76,9 @@ def load(model: str | Path, how: How | None = None) -> Any:
 
 def open_folder(folder: ModelFolder, how: How | None = None) -> Any:
     """The pipeline of a folder that was read; by default in the arithmetic that its validation chose."""
-    if how is None and folder.table("arithmetic").get("default") == "int8":
-        how = "int8"
-    module, _, attribute = row_named(folder.config["task"]).pipeline.partition(":")
-    return getattr(import_module(module), attribute).open(folder, how)
+    chosen = "int8" if how is None and folder.table("arithmetic").get("default") == "int8" else how
+    task = folder.config.task
+    module, _, attribute = row_named(task).pipeline.partition(":")
+    pipeline = getattr(import_module(module), attribute).open(folder, chosen)
+    pipeline.home = Home(folder.path.resolve(), folder.config.name or folder.path.name, task, how, load)
+    return pipeline

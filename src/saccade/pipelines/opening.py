@@ -51,7 +51,7 @@ class TextModel(Protocol):
 
 
 def open_sequence(folder: ModelFolder, vocabulary: Vocabulary, how: How | None) -> SequenceModel:
-    config = EncoderDecoderConfig.read(folder.config["model"], where=str(folder.path / "config.json"))
+    config = EncoderDecoderConfig.read(folder.config.model, where=folder.where)
     try:
         return SequenceRuntime(config, folder.tensors(config.weights(len(vocabulary))), how)
     except UnknownPart as unknown:
@@ -60,15 +60,14 @@ def open_sequence(folder: ModelFolder, vocabulary: Vocabulary, how: How | None) 
 
 
 def open_language(folder: ModelFolder, vocabulary: Vocabulary, how: How | None) -> LanguageRuntime:
-    config = GptConfig.read(folder.config["model"], where=str(folder.path / "config.json"))
+    config = GptConfig.read(folder.config.model, where=folder.where)
     return LanguageRuntime(config, folder.tensors(config.weights(len(vocabulary))), how)
 
 
 def open_encoder(
     folder: ModelFolder, vocabulary: Vocabulary, head: WordsHead | ClassHead | TagsHead, how: How | None
 ) -> TextModel:
-    where = str(folder.path / "config.json")
-    config = EncoderModel.read({"encoder": folder.config["model"], "head": head}, where=where)
+    config = EncoderModel.read({"encoder": folder.config.model, "head": head}, where=folder.where)
     # One id more than the vocabulary has: that of the mask.
     vocabulary_size = len(vocabulary) + 1
     try:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from saccade.data.text import Pair
 from saccade.errors import UserError
 from saccade.evaluate.curve import Point
+from saccade.pipelines.answer import Values
 from saccade.pipelines.completer import Completer, Completion
-from saccade.pipelines.pipeline import Report, Request, Values, unreported
+from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.pipelines.template import PromptTemplate, draw_examples, fitted
 
 ROOM = 16

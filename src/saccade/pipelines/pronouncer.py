@@ -2,43 +2,34 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from typing import cast
 
-from saccade.axes import Axis, Pieces
+from saccade.axes import Pieces
 from saccade.data.noise import WORD
 from saccade.data.phonemes import as_ipa, as_phonemes, spelling
 from saccade.errors import UserError
+from saccade.folder import ModelFolder
 from saccade.look.record import Looks
-from saccade.pipelines.pipeline import Report, Requests, Values, request_of_each, unreported
+from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.pipeline import Pipeline, Report, Request
+from saccade.pipelines.table import TASKS
 from saccade.pipelines.translator import Translation, Translator
+from saccade.runtime.contract import How
+from saccade.runtime.open import Choice
+from saccade.sources.text import TextItem, TextSource
 
 BETWEEN = " / "
 """Between the words of a text."""
 
 
 @dataclass(frozen=True)
-class Pronunciation:
-    """How a word, or every word of a text, is said."""
+class Pronunciation(Answer):
+    """How a word, or every word of a text, is said: phonemes with spaces between them, words with a stroke; what is no
+    word stands as it is. Its score is the log-probability with the length penalty."""
 
-    source: str
-    text: str
-    """Phonemes with spaces between them, words with a stroke; what is no word stands as it is."""
     ipa: str
-    score: float
-    """Log-probability with the length penalty."""
     parts: list[Translation] = field(repr=False)
-    others: list["Pronunciation"] = field(default_factory=list, repr=False)
-
-    @property
-    def best(self) -> list["Pronunciation"]:
-        return [self, *self.others]
-
-    @cached_property
-    def looks(self) -> Looks:
-        """Of every word: letters, and the phoneme that was written while looking at them."""
-        if not self.parts:
-            raise UserError("there is no word in it, and nothing was looked at")
-        return Looks.join([part.looks for part in self.parts])
+    """What was written for each word."""
 
     def record(self) -> Values:
         record: Values = {"source": self.source, "phonemes": self.text, "ipa": self.ipa}
@@ -49,37 +40,71 @@ class Pronunciation:
         return record
 
 
-class Pronouncer(Translator):
-    """Pronounces: `pronouncer("saccade")`."""
+class Pronouncer(Pipeline[TextItem, Pronunciation]):
+    """Pronounces: `pronouncer("saccade")`. A translator of letters into phonemes is asked word by word."""
 
-    def source_axis(self, ids: list[int]) -> Axis:
-        """Letters."""
-        return Pieces.letters(Pieces.of(self.vocabulary, ids, end=True).labels)
+    options = Translator.options
 
-    def target_axis(self, ids: list[int], *, end: bool = False) -> Axis:
-        """Phonemes."""
-        pieces = Pieces.of(self.vocabulary, ids, end=end)
-        marks = set(pieces.alone)
-        return Pieces.letters(
-            label if place in marks else as_phonemes(label) for place, label in enumerate(pieces.labels)
-        )
+    def __init__(self, translator: Translator) -> None:
+        self.translator = translator
 
-    def answer(  # type: ignore[override]
-        self,
-        texts: Sequence[str],
-        request: Requests,
-        *,
-        numbers: Sequence[int] | None = None,
-        report: Report = unreported,
+    @classmethod
+    def open(cls, folder: ModelFolder, how: How | None = None) -> "Pronouncer":
+        """The model of a folder."""
+        return cls(Translator.open(folder, how))
+
+    @property
+    def source(self) -> TextSource:
+        return cast(TextSource, TASKS["pronunciation"].source)
+
+    @property
+    def choice(self) -> Choice:
+        return self.translator.choice
+
+    def answer_items(
+        self, items: Sequence[TextItem], requests: Sequence[Request], places: Sequence[int], report: Report
     ) -> list[Pronunciation | UserError]:
-        words = [[word for word in pieces(text) if spelling(word)] for text in texts]
-        places = range(len(texts)) if numbers is None else numbers
+        words = [[word for word in pieces(item.text) if spelling(word)] for item in items]
         owners = [place for place, some in zip(places, words, strict=True) for _ in some]
         asked = [spelling(word) for some in words for word in some]
-        requests = zip(request_of_each(request, len(texts)), words, strict=True)
-        each = [one for one, some in requests for _ in some]
-        said = iter(super().answer(asked, each, numbers=owners, report=report))
-        return [_joined(text, [next(said) for _ in some]) for text, some in zip(texts, words, strict=True)]
+        each = [one for one, some in zip(requests, words, strict=True) for _ in some]
+        said = iter(self.translator.answer(asked, each, numbers=owners, report=report))
+        return [self._joined(item.text, [next(said) for _ in some]) for item, some in zip(items, words, strict=True)]
+
+    def look(self, answer: Pronunciation) -> Looks:
+        """Of every word: letters, and the phoneme that was written while looking at them."""
+        if not answer.parts:
+            raise UserError("there is no word in it, and nothing was looked at")
+        return Looks.join([self.translator.look_as(part, _letters, _phonemes) for part in answer.parts])
+
+    def _joined(self, text: str, said: Sequence[Translation | UserError]) -> Pronunciation | UserError:
+        for one in said:
+            if isinstance(one, UserError):
+                return one
+        parts = [one for one in said if isinstance(one, Translation)]
+        first = self._pronunciation(text, parts)
+        if len(parts) == 1:  # several ways to say it are shown of single words
+            first.others.extend(self._pronunciation(text, [other]) for other in parts[0].others)
+        return first
+
+    def _pronunciation(self, text: str, parts: list[Translation]) -> Pronunciation:
+        phonemes, ipa, left = [], [], iter(parts)
+        for piece in pieces(text):
+            said = as_phonemes(next(left).text) if spelling(piece) else ""
+            phonemes.append(said or piece)
+            ipa.append(as_ipa(said) or piece)
+        score = sum(part.score for part in parts)
+        return Pronunciation(text, BETWEEN.join(phonemes), score, " ".join(ipa), parts, pipeline=self)
+
+
+def _letters(read: Pieces) -> Pieces:
+    return Pieces.letters(read.labels)
+
+
+def _phonemes(written: Pieces) -> Pieces:
+    marks = set(written.alone)
+    labels = (label if place in marks else as_phonemes(label) for place, label in enumerate(written.labels))
+    return Pieces.letters(labels)
 
 
 def pieces(text: str) -> list[str]:
@@ -89,23 +114,3 @@ def pieces(text: str) -> list[str]:
         found += [*text[end : word.start()].split(), word[0]]
         end = word.end()
     return [*found, *text[end:].split()]
-
-
-def _joined(text: str, said: Sequence[Translation | UserError]) -> Pronunciation | UserError:
-    for one in said:
-        if isinstance(one, UserError):
-            return one
-    parts = [one for one in said if isinstance(one, Translation)]
-    first = _pronunciation(text, parts)
-    if len(parts) == 1:  # several ways to say it are shown of single words
-        first.others.extend(_pronunciation(text, [other]) for other in parts[0].others)
-    return first
-
-
-def _pronunciation(text: str, parts: list[Translation]) -> Pronunciation:
-    phonemes, ipa, left = [], [], iter(parts)
-    for piece in pieces(text):
-        said = as_phonemes(next(left).text) if spelling(piece) else ""
-        phonemes.append(said or piece)
-        ipa.append(as_ipa(said) or piece)
-    return Pronunciation(text, BETWEEN.join(phonemes), " ".join(ipa), sum(part.score for part in parts), parts)

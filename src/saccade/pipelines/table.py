@@ -1,6 +1,16 @@
 """The table of tasks and their verbs. Free of torch, so that help is instant."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from saccade.sources.source import Source
+
+TEXT = "saccade.sources.text:TextSource"
+PAIR = "saccade.sources.pair:PairSource"
 
 
 @dataclass(frozen=True)
@@ -16,12 +26,21 @@ class TaskRow:
     model: str
     """The bundled model its verb uses by default."""
     help: str
-    longest_text: int
-    """Characters of one input that are read; more is no sentence."""
+    takes: str
+    """module:class of the source: what its verb takes, text or files of some kind"""
     files: str
     """What `saccade train TASK FILES` takes."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """Of an input, as the source has them."""
     keeps: bool = False
     """An answer is its input with other words: line ends, blank lines and lines that cannot be read stay."""
+
+    @cached_property
+    def source(self) -> "Source[Any, Any]":
+        """What is read, before any model is loaded: it knows the limits, and no vocabulary."""
+        module, _, attribute = self.takes.partition(":")
+        found: Source[Any, Any] = getattr(import_module(module), attribute)(**self.limits)
+        return found
 
 
 TASKS = {
@@ -34,7 +53,8 @@ TASKS = {
             pipeline="saccade.pipelines.translator:Translator",
             model="en-es",
             help="Translate sentences.",
-            longest_text=5_000,
+            takes=TEXT,
+            limits={"longest": 5_000},
             files="a TSV of source and target, or two files whose lines translate each other",
         ),
         TaskRow(
@@ -44,7 +64,8 @@ TASKS = {
             pipeline="saccade.pipelines.completer:Completer",
             model="stories",
             help="Go on with a text.",
-            longest_text=1_000_000,
+            takes=TEXT,
+            limits={"longest": 1_000_000},
             files="one or more texts",
         ),
         TaskRow(
@@ -54,7 +75,8 @@ TASKS = {
             pipeline="saccade.pipelines.corrector:Corrector",
             model="speller",
             help="Mend misspellings.",
-            longest_text=1_000_000,
+            takes=TEXT,
+            limits={"longest": 1_000_000},
             files="nothing: it is trained by a recipe",
             keeps=True,
         ),
@@ -65,7 +87,8 @@ TASKS = {
             pipeline="saccade.pipelines.pronouncer:Pronouncer",
             model="pronouncer",
             help="Say how words are pronounced.",
-            longest_text=100_000,
+            takes=TEXT,
+            limits={"longest": 100_000},
             files="nothing: it is trained by a recipe",
             keeps=True,
         ),
@@ -76,7 +99,8 @@ TASKS = {
             pipeline="saccade.pipelines.filler:Filler",
             model="bert-mini",
             help="Fill gaps in a text.",
-            longest_text=20_000,
+            takes=TEXT,
+            limits={"longest": 20_000},
             files="one or more texts, with blank lines between documents",
         ),
         TaskRow(
@@ -86,7 +110,8 @@ TASKS = {
             pipeline="saccade.pipelines.classifier:Classifier",
             model="",
             help="Say of what class a text is.",
-            longest_text=100_000,
+            takes=PAIR,
+            limits={"longest": 100_000},
             files="a TSV with a column of texts and one of labels; a second one to choose by, a third to test with",
         ),
         TaskRow(
@@ -96,7 +121,8 @@ TASKS = {
             pipeline="saccade.pipelines.tagger:Tagger",
             model="tagger",
             help="Tag the words of sentences.",
-            longest_text=100_000,
+            takes=TEXT,
+            limits={"longest": 100_000},
             files="a CoNLL-U file to train on, one to choose by, and, if there is one, a third to test with",
         ),
     ]

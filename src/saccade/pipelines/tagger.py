@@ -1,66 +1,76 @@
 """A trained tagger: a sentence in, its words with their tags out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import get_args
+from dataclasses import dataclass
+from typing import Annotated, cast
 
 import numpy as np
+from pydantic import Field
 
 from saccade.arch.heads import TagsHead
 from saccade.axes import Pieces
+from saccade.config import Record
 from saccade.data.conllu import Sentence, TagColumn, retagged, sentence_of
 from saccade.data.encoded import Words
 from saccade.data.ragged import in_order
 from saccade.decode.filters import softmax
-from saccade.errors import UserError
-from saccade.folder import ModelFolder
+from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
+from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
-from saccade.pipelines.pipeline import Pipeline, Report, Requests, Values, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
+from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
 from saccade.sites import SOURCE
+from saccade.sources.text import TextItem, TextSource
 from saccade.tokens.vocabulary import Vocabulary
 
 BATCH_TOKENS = 4096
 
 
-@dataclass(frozen=True)
-class Tagged:
-    """A sentence and the tags of its words."""
+class TaggedColumn(Record):
+    """The part of the trained data's settings that a tagger wants."""
 
-    source: str
+    model_config = TaskSettings.model_config
+    column: TagColumn = "upos"
+    """The column of CoNLL-U that the tags are of."""
+
+
+class TaggerSettings(TaskSettings):
+    """What a model folder says about its tags."""
+
+    tags: Annotated[list[str], Field(min_length=1)]
+    """Their names."""
+    data: TaggedColumn = TaggedColumn()
+
+
+@dataclass(frozen=True)
+class Tagged(Answer):
+    """A sentence and the tags of its words; its score is the mean probability of the tags."""
+
     sentence: Sentence
     tags: list[str]
-    score: float
-    """The mean probability of the tags."""
-    tagger: "Tagger" = field(repr=False)
+    column: TagColumn
 
     @property
-    def text(self) -> str:
-        return " ".join(f"{word}/{tag}" for word, tag in zip(self.sentence.words, self.tags, strict=True))
+    def words(self) -> list[str]:
+        return list(self.sentence.words)
 
     @property
     def conllu(self) -> str:
         """As a CoNLL-U sentence, an empty line at its end."""
-        return retagged(self.sentence, self.tags, self.tagger.column)
-
-    @property
-    def best(self) -> list["Tagged"]:
-        return [self]
-
-    @cached_property
-    def looks(self) -> Looks:
-        return self.tagger.look(self.sentence)
+        return retagged(self.sentence, self.tags, self.column)
 
     def record(self) -> Values:
         words = [{"word": word, "tag": tag} for word, tag in zip(self.sentence.words, self.tags, strict=True)]
         return {"source": self.source, "words": words, "probability": round(self.score, 6)}
 
 
-class Tagger(Pipeline[Tagged]):
+class Tagger(Pipeline[TextItem, Tagged]):
     """Tags: `tagger("The cat sat.")`."""
+
+    options = frozenset()
 
     def __init__(
         self, model: TextModel, vocabulary: Vocabulary, tags: Sequence[str], column: TagColumn = "upos"
@@ -73,34 +83,31 @@ class Tagger(Pipeline[Tagged]):
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None) -> "Tagger":
         """The model of a folder."""
-        where = folder.path / "config.json"
-        tags, column = folder.config.get("tags"), folder.table("data").get("column", "upos")
-        if not isinstance(tags, list) or not tags or not all(isinstance(tag, str) for tag in tags):
-            raise UserError(f"{where}: tags is not a list of names")
-        if column not in get_args(TagColumn):
-            raise UserError(f"{where}: column is {column!r}, not one of {', '.join(get_args(TagColumn))}")
-        vocabulary = encoder_vocabulary(folder)
-        return cls(open_encoder(folder, vocabulary, TagsHead(outputs=len(tags)), how), vocabulary, tags, column)
+        settings, vocabulary = folder.settings(TaggerSettings), encoder_vocabulary(folder)
+        model = open_encoder(folder, vocabulary, TagsHead(outputs=len(settings.tags)), how)
+        return cls(model, vocabulary, settings.tags, settings.data.column)
+
+    @property
+    def source(self) -> TextSource:
+        return cast(TextSource, TASKS["tagging"].source)
 
     @property
     def choice(self) -> Choice:
         return self.model.choice
 
-    def answer(
-        self,
-        texts: Sequence[str],
-        request: Requests,
-        *,
-        numbers: Sequence[int] | None = None,
-        report: Report = unreported,
-    ) -> list[Tagged | UserError]:
-        places = range(len(texts)) if numbers is None else numbers
-        sentences = [sentence_of(text, place + 1) for text, place in zip(texts, places, strict=True)]
+    def answer_items(
+        self, items: Sequence[TextItem], requests: Sequence[Request], places: Sequence[int], report: Report
+    ) -> list[Tagged]:
+        sentences = [sentence_of(item.text, place + 1) for item, place in zip(items, places, strict=True)]
         found = self._tags([one.words for one in sentences], [one.spaces for one in sentences], report)
         return [
-            Tagged(text, sentence, [self.tags[tag] for tag in tags], float(np.mean(chances)), self)
-            for text, sentence, (tags, chances) in zip(texts, sentences, found, strict=True)
+            self._tagged(item.text, sentence, [self.tags[tag] for tag in tags], float(np.mean(chances)))
+            for item, sentence, (tags, chances) in zip(items, sentences, found, strict=True)
         ]
+
+    def _tagged(self, source: str, sentence: Sentence, tags: list[str], score: float) -> Tagged:
+        text = " ".join(f"{word}/{tag}" for word, tag in zip(sentence.words, tags, strict=True))
+        return Tagged(source, text, score, sentence, tags, self.column, pipeline=self)
 
     def tag(
         self, sentences: Sequence[Sequence[str]], spaces: Sequence[Sequence[bool]], report: Report = unreported
@@ -131,8 +138,9 @@ class Tagger(Pipeline[Tagged]):
             for count, end in zip(words.counts.tolist(), stops.tolist(), strict=True)
         ]
 
-    def look(self, sentence: Sentence) -> Looks:
+    def look(self, answer: Tagged) -> Looks:
         """Where each token looked; of a long sentence, in its first part."""
+        sentence = answer.sentence
         words = Words.of(self.vocabulary, [sentence.words], [sentence.spaces], self.model.context)
         tokens_1T = words.arrays(np.array([0])).tokens_BT
         return Looks.of(self.model.look(tokens_1T), {SOURCE: Pieces.of(self.vocabulary, tokens_1T[0].tolist())})

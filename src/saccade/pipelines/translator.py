@@ -1,69 +1,63 @@
 """A loaded translation model: sentences in, translations out."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Annotated, ClassVar, cast
 
 import numpy as np
+from pydantic import Field
 
 from saccade.axes import Axis, Pieces
-from saccade.data.ragged import in_order, pad_sources
+from saccade.data.ragged import in_order
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.parallel import side_by_side
 from saccade.decode.row import RowRequest
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import UserError
-from saccade.folder import ModelFolder
+from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
+from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import SequenceModel, open_sequence
-from saccade.pipelines.pipeline import (
-    Pipeline,
-    Report,
-    Request,
-    Requests,
-    Values,
-    once_each,
-    request_of_each,
-    unreported,
-)
+from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each
+from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
 from saccade.sites import SOURCE, TARGET
+from saccade.sources.text import TextItem, TextSource, pad_sources
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 
 SEARCH = SearchConfig()
+Relabel = Callable[[Pieces], Axis]
+"""Other labels for the pieces of a text, such as letters."""
+
+
+class TranslatorSettings(TaskSettings):
+    """What a model folder says about how to translate."""
+
+    renamed: ClassVar[Mapping[str, str]] = {"spelt": "source_bytes"}
+
+    search: SearchConfig = SEARCH
+    """How the text is searched for where nothing else is asked."""
+    source_bytes: bool = False
+    """Sources are read as bytes."""
+    layer: Annotated[int, Field(ge=1)] = 1
+    """The cross-attention layer that is drawn by default."""
 
 
 @dataclass(frozen=True)
-class Translation:
-    """One translated sentence."""
+class Translation(Answer):
+    """One translated sentence; its score is the log-probability with the length penalty."""
 
-    source: str
-    text: str
-    score: float
-    """Log-probability with the length penalty."""
     logprob: float
     source_ids: list[int]
     target_ids: list[int]
-    translator: "Translator" = field(repr=False)
-    others: list["Translation"] = field(default_factory=list, repr=False)
-    """Further texts that were asked for, best first."""
-
-    @property
-    def best(self) -> list["Translation"]:
-        return [self, *self.others]
-
-    @cached_property
-    def looks(self) -> Looks:
-        return self.translator.look(self)
 
     def record(self) -> Values:
-        record: Values = {"source": self.source, "text": self.text, "score": round(self.score, 5)}
-        record["logprob"] = round(self.logprob, 5)
-        if self.others:
-            record["best"] = [{"text": other.text, "score": round(other.score, 5)} for other in self.best]
-        return record
+        """`best` comes last."""
+        record = super().record()
+        others = {"best": record.pop("best")} if self.others else {}
+        return record | {"logprob": round(self.logprob, 5)} | others
 
 
 @dataclass(frozen=True)
@@ -75,9 +69,10 @@ class _Asked:
     best: int
 
 
-class Translator(Pipeline[Translation]):
+class Translator(Pipeline[TextItem, Translation]):
     """Translates: `translator("a sentence")`, or a list of them, batched."""
 
+    options = frozenset({"beam", "alpha", "best", "prefix", "temperature", "seed"})
     longest_source = 1_000
     """Tokens beyond which a text is no sentence, and is refused."""
     batch_tokens = 2048
@@ -93,68 +88,53 @@ class Translator(Pipeline[Translation]):
         self.layer = layer
 
     @classmethod
-    def open(cls, folder: ModelFolder, how: How | None = None) -> Self:
+    def open(cls, folder: ModelFolder, how: How | None = None) -> "Translator":
         """The model of a folder."""
-        where = str(folder.path / "config.json")
-        source_bytes = folder.config.get("source_bytes", folder.config.get("spelt", False)) is True
-        path = folder.path / "tokenizer.json"
-        vocabulary = read_vocabulary(folder.tokenizer, path, source_bytes=source_bytes, marks=folder.marks)
-        config = SearchConfig.read(folder.table("search"), where=where)
-        model, layer = open_sequence(folder, vocabulary, how), folder.config.get("layer", 1)
-        looks = model.config.decoder.looks
-        if not isinstance(layer, int) or not 1 <= layer <= max(1, looks):
-            raise UserError(f"{where}: layer is {layer!r}, not one of the decoder's 1 to {looks}")
-        opened = cls(model, vocabulary, config, layer=layer)
-        opened.configure(folder)
-        return opened
+        settings, path = folder.settings(TranslatorSettings), folder.path / "tokenizer.json"
+        vocabulary = read_vocabulary(folder.tokenizer, path, source_bytes=settings.source_bytes, marks=folder.marks)
+        model = open_sequence(folder, vocabulary, how)
+        if settings.layer > max(1, looks := model.config.decoder.looks):
+            raise UserError(f"{folder.where}: layer is {settings.layer}, not one of the decoder's 1 to {looks}")
+        return cls(model, vocabulary, settings.search, layer=settings.layer)
 
-    def configure(self, folder: ModelFolder) -> None:
-        """Take from the folder what else it says of such a pipeline."""
+    @cached_property
+    def source(self) -> TextSource:
+        source = cast(TextSource, TASKS["translation"].source)
+        return replace(source, vocabulary=self.vocabulary, most_tokens=self.longest_source)
 
     @property
     def choice(self) -> Choice:
         return self.model.choice
 
-    def answer(
-        self,
-        texts: Sequence[str],
-        request: Requests,
-        *,
-        numbers: Sequence[int] | None = None,
-        report: Report = unreported,
-    ) -> list[Translation | UserError]:
-        places = range(len(texts)) if numbers is None else numbers
-        asked = once_each(self._asked, request_of_each(request, len(texts)))
-        sources = self.vocabulary.read(texts)
-        answers: list[Translation | UserError] = [
-            UserError(f"{len(source)} tokens; at most {self.longest_source} can be read in one text")
-            for source in sources
-        ]
-        readable = [i for i, source in enumerate(sources) if len(source) <= self.longest_source]
+    def answer_items(
+        self, items: Sequence[TextItem], requests: Sequence[Request], places: Sequence[int], report: Report
+    ) -> list[Translation]:
+        asked = once_each(self._asked, requests)
+        answers: dict[int, Translation] = {}
         # Tokens of all of a text's beams.
-        sizes = np.array([(len(sources[i]) + 1) * asked[i].config.beam for i in readable], dtype=np.int64)
-        done = 0
+        sizes = np.array(
+            [self.source.size(item) * one.config.beam for item, one in zip(items, asked, strict=True)], dtype=np.int64
+        )
 
-        def find(part: np.ndarray) -> tuple[list[int], list[list[Hypothesis]]]:
-            chosen = [readable[i] for i in part]
-            rows = [self._row(len(sources[i]), asked[i], places[i]) for i in chosen]
-            memory = self.model.read(*pad_sources([sources[i] for i in chosen], self.vocabulary.marks))
+        def find(chosen: np.ndarray) -> tuple[np.ndarray, list[list[Hypothesis]]]:
+            rows = [self._row(len(items[i].ids), asked[i], places[i]) for i in chosen]
+            batch = self.source.collate([items[i] for i in chosen])
+            memory = self.model.read(batch.values, batch.mask)
             return chosen, search(self.model.decoder, rows, memory, marks=self.vocabulary.marks)
 
         # Finished sentences leave their batch. Waiting ones do not join it: measured, it saves 2 % of the steps, since
         # lengths in a batch are alike, and costs more.
         for chosen, found in side_by_side(find, list(in_order(sizes, self.batch_tokens))):
-            for i, hypotheses in zip(chosen, found, strict=True):
-                best = [self._translation(texts[i], sources[i], one) for one in hypotheses[: asked[i].best]]
-                best[0].others.extend(best[1:])
-                answers[i] = best[0]
-            done += len(chosen)
-            report(done, len(readable))
-        return answers
+            for i, hypotheses in zip(chosen.tolist(), found, strict=True):
+                first, *others = (self._translation(items[i], one) for one in hypotheses[: asked[i].best])
+                first.others.extend(others)
+                answers[i] = first
+            report(len(answers), len(items))
+        return [answers[i] for i in range(len(items))]
 
-    def _translation(self, text: str, source: list[int], found: Hypothesis) -> Translation:
+    def _translation(self, item: TextItem, found: Hypothesis) -> Translation:
         written = self.vocabulary.decode(found.tokens)
-        return Translation(text, written, found.score, found.logprob, source, found.tokens, self)
+        return Translation(item.text, written, found.score, found.logprob, item.ids, found.tokens, pipeline=self)
 
     def _asked(self, request: Request) -> "_Asked":
         """A request with the model's own settings where it says nothing."""
@@ -172,20 +152,20 @@ class Translator(Pipeline[Translation]):
         strategy, limit = asked.config.strategy(place), asked.config.limit(source)
         return RowRequest([self.vocabulary.marks.start], limit, strategy, asked.prefix)
 
-    def look(self, translation: Translation) -> Looks:
+    def look(self, answer: Translation) -> Looks:
         """Every look of a translation, heard in one teacher-forced pass over it."""
+        return self.look_as(answer, lambda pieces: pieces, lambda pieces: pieces)
+
+    def look_as(self, answer: Translation, source: Relabel, target: Relabel) -> Looks:
+        """The same, what was read and what was written under other labels."""
         marks = self.vocabulary.marks
-        source, _ = pad_sources([translation.source_ids], marks)
-        read = [marks.start, *translation.target_ids]
-        heard = self.model.look(source, np.array([read]))
-        axes = {SOURCE: self.source_axis(translation.source_ids), TARGET: self.target_axis(read)}
+        tokens, _ = pad_sources([answer.source_ids], marks)
+        read = [marks.start, *answer.target_ids]
+        heard = self.model.look(tokens, np.array([read]))
+        axes: dict[str, Axis] = {
+            SOURCE: source(Pieces.of(self.vocabulary, answer.source_ids, end=True)),
+            TARGET: target(Pieces.of(self.vocabulary, read)),
+        }
         # The look from position t decides the token that comes next, so rows are labelled with that token.
-        return Looks.of(heard, axes, written=self.target_axis(translation.target_ids, end=True), layer=self.layer)
-
-    def source_axis(self, ids: list[int]) -> Axis:
-        """How what is read is labelled."""
-        return Pieces.of(self.vocabulary, ids, end=True)
-
-    def target_axis(self, ids: list[int], *, end: bool = False) -> Axis:
-        """How what is written is labelled."""
-        return Pieces.of(self.vocabulary, ids, end=end)
+        written = target(Pieces.of(self.vocabulary, answer.target_ids, end=True))
+        return Looks.of(heard, axes, written=written, layer=self.layer)

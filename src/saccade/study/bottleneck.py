@@ -156,6 +156,6 @@ def accuracy(model: EncoderDecoder, length: int) -> float:
     batch = backwards(length, 4 * TOKENS if length < 100 else TOKENS)
     model.eval()
     with torch.inference_mode():
-        logits_BTV: Tensor = model(batch.source_BS, None, batch.target_BT)
+        logits_BTV: Tensor = model(batch.source, None, batch.target_BT)
     model.train()
     return float((logits_BTV.argmax(-1) == batch.labels_BT).float().mean())

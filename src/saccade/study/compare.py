@@ -134,7 +134,7 @@ class Result:
 
 def measure(entry: Entry, run: Path, folders: Sequence[Path], sentence: str) -> Result:
     folder = read_folder(run)
-    task = task_named(folder.config["task"])
+    task = task_named(folder.config.task)
     if not isinstance(task, TranslationTask):
         raise WrongUse(f"{entry.name}: recipes for translation can be compared, not for {task.name}")
     pipeline = open_folder(folder)
@@ -146,7 +146,7 @@ def measure(entry: Entry, run: Path, folders: Sequence[Path], sentence: str) -> 
     outputs: list[Any] = [answer for answer in answers if not isinstance(answer, UserError)]
     if len(outputs) < len(answers):
         raise UserError(f"{entry.name}: {len(answers) - len(outputs)} test sentences could not be read")
-    lowercase = bool(folder.config.get("lowercase", False))
+    lowercase = bool(folder.config.settings.get("lowercase", False))
     texts = [output.text for output in outputs]
     score = bleu(texts, references, lowercase=lowercase, bootstrap=1000)
     lengths = np.array([len(source.split()) for source in sources])

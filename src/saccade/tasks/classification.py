@@ -130,7 +130,7 @@ class ClassificationTask:
         report: Report = unreported,
     ) -> list[Score]:
         """Accuracy, F1 and Matthews of classes; correlations of numbers."""
-        data = TableConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        data = TableConfig.read(folder.table("data"), where=str(folder.path / "config.json"))
         if files:
             columns, _ = guess_columns(files[0])
             examples = read_table(files, columns.model_copy(update={"labels": data.labels}), pipeline.classes)

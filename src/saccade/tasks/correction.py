@@ -117,7 +117,7 @@ class CorrectionTask:
     ) -> list[Score]:
         """Word accuracy, and the share of words made right and made wrong, on a TSV of misspelt and right sentences, or
         on the recipe's own, misspelt by what is held out."""
-        data = SpellingData.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        data = SpellingData.read(folder.table("data"), where=str(folder.path / "config.json"))
         if not files and not data.test:
             raise WrongUse(
                 f"{folder.path}: names no test part; give a TSV of misspelt and right sentences: "

@@ -100,7 +100,7 @@ def begin(recipe: EncoderRecipe, texts: Iterable[str], out: Path, *, resume: boo
         folder = read_folder(model_path(recipe.init))
         config = encoder_config(folder).model_copy(update={"dropout": recipe.dropout})
         path.write_text(folder.tokenizer, encoding="utf-8")
-        marks = Marks.read(folder.config.get("marks", {}), where=str(folder.path / "config.json"))
+        marks = Marks.read(folder.table("marks"), where=str(folder.path / "config.json"))
         vocabulary = read_vocabulary(folder.tokenizer, path, spaced=False, marks=marks)
         return Beginning(config, with_mask(vocabulary), folder.weights)
     config = recipe.model.model_copy(update={"dropout": recipe.dropout})
@@ -126,12 +126,12 @@ def hiding(recipe: EncoderRecipe, vocabulary: Vocabulary) -> TokenDropout:
 
 def encoder_config(folder: ModelFolder) -> BertConfig | XlnetConfig:
     """The sizes of a model folder's encoder; a model without an encoder is an error."""
-    kind, where = folder.config["model"].get("kind"), str(folder.path / "config.json")
+    kind, where = folder.config.model.get("kind"), str(folder.path / "config.json")
     match kind:
         case "bert":
-            return BertConfig.read(folder.config["model"], where=where)
+            return BertConfig.read(folder.config.model, where=where)
         case "xlnet":
-            return XlnetConfig.read(folder.config["model"], where=where)
+            return XlnetConfig.read(folder.config.model, where=where)
     raise UserError(f"{folder.path}: its model is {kind!r}; init needs an encoder, as bert-mini has one")
 
 

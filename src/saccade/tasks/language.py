@@ -161,7 +161,7 @@ class LanguageTask:
         report: Report = unreported,
     ) -> list[Score]:
         """Loss, perplexity and bits per byte of texts; accuracy against the number of examples for a prompts model."""
-        data = folder.config.get("data", {})
+        data = folder.table("data")
         if not files and isinstance(data, dict) and data.get("kind") == "prompts":
             settings = PromptsConfig.read(data, where=str(folder.path / "config.json"))
             return accuracies(pipeline, settings, read_words(folders), report)

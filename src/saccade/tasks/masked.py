@@ -173,9 +173,9 @@ class MaskedTask:
         if files:
             texts = read_documents([TextFile(file=str(file.resolve())) for file in files], [])
         else:
-            trained = FilesConfig.read(folder.config.get("data", {}), where=where)
+            trained = FilesConfig.read(folder.table("data"), where=where)
             texts = split_texts(trained, folders, lowercase=False)[1]
-        masking = MaskingConfig.read(folder.config.get("masking", {}), where=where)
+        masking = MaskingConfig.read(folder.table("masking"), where=where)
         corpus = Corpus.of(pipeline.vocabulary, texts)
         return _scores(pipeline, folder, corpus, Hider.of(masking, pipeline.vocabulary))
 

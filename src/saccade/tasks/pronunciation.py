@@ -83,7 +83,7 @@ class PronunciationTask:
         report: Report = unreported,
     ) -> list[Score]:
         """Word and phoneme error rate, by the nearest of the accepted pronunciations."""
-        data = DictionaryData.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        data = DictionaryData.read(folder.table("data"), where=str(folder.path / "config.json"))
         if not files and not data.test:
             raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
         pairs = _read([str(file.resolve()) for file in files] or data.test, folders)

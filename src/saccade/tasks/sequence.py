@@ -24,7 +24,7 @@ from saccade.errors import UserError
 from saccade.folder import Storage
 from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
-from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.translator import Translator
 from saccade.tasks.arithmetic import FigureOf
 from saccade.tasks.contract import Prepared, Recipe, Test
@@ -197,7 +197,7 @@ def by_source(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
     return list(accepted), list(accepted.values())
 
 
-def answered(pipeline: Translator, sources: Sequence[str], request: Request, report: Report) -> list[str]:
+def answered(pipeline: Pipeline[Any, Any], sources: Sequence[str], request: Request, report: Report) -> list[str]:
     """The output for every source; the first that cannot be read is an error."""
     outputs = []
     for answer in pipeline.answer(sources, request, report=report):

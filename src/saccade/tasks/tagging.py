@@ -147,7 +147,7 @@ class TaggingTask:
         if files:
             sentences = [sentence for file in files for sentence in read_conllu(file, pipeline.column)]
         else:
-            data = TreebankConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+            data = TreebankConfig.read(folder.table("data"), where=str(folder.path / "config.json"))
             if not data.test:
                 raise WrongUse(f"{folder.path}: names no test part; give files: saccade evaluate MODEL FILES")
             sentences = _read(data.test, data.column, folders)

@@ -179,7 +179,7 @@ class TranslationTask:
         return prepare_pairs(recipe, parts, out, resume=resume, report=report)
 
     def test_files(self, folder: ModelFolder, folders: Sequence[Path]) -> list[Path]:
-        data = PairsConfig.read(folder.config.get("data", {}), where=str(folder.path / "config.json"))
+        data = PairsConfig.read(folder.table("data"), where=str(folder.path / "config.json"))
         if not data.test:
             raise WrongUse(f"{folder.path}: its recipe names no test files; give them: saccade evaluate MODEL FILES")
         return as_sources(data.test)[0].paths(folders)
@@ -197,7 +197,7 @@ class TranslationTask:
     ) -> list[Score]:
         """BLEU and chrF against all references of a source; case as in the recipe, unless `lowercase` is given."""
         sources, references = by_source(read_pairs(files or self.test_files(folder, folders)))
-        lowercase = bool(folder.config.get("lowercase", False)) if lowercase is None else lowercase
+        lowercase = bool(folder.config.settings.get("lowercase", False)) if lowercase is None else lowercase
         return _scores(pipeline, sources, references, request, report, lowercase)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from saccade.arch.front_end import PatchesFrontEnd
 from saccade.data.batches import SequenceBatch
 from saccade.data.labelled import TaggedBatch, TextBatch
 from saccade.data.permute import PermutedBatch
@@ -16,6 +17,7 @@ from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
 from saccade.models.heads import ClassifierModel, TaggerModel
 from saccade.models.xlnet import Order, PermutationModel
+from saccade.sites import SOURCE
 from saccade.train.contract import Losses
 from saccade.train.loss import cross_entropy
 
@@ -31,12 +33,13 @@ class SequenceObjective:
 
     def flops(self, model: nn.Module, batch: SequenceBatch) -> float:
         assert isinstance(model, EncoderDecoder)
-        source = _count(batch.source_BS, batch.source_mask_BS)
-        return 3 * model.flops(source, self.count(batch))  # backward costs twice the forward pass
+        return 3 * model.flops(
+            _read_positions(model, batch), self.count(batch)
+        )  # backward costs twice the forward pass
 
     def __call__(self, model: nn.Module, batch: SequenceBatch) -> Losses:
         assert isinstance(model, EncoderDecoder)
-        memory = model.read(batch.source_BS, batch.source_mask_BS)
+        memory = model.read(batch.source, batch.source_mask)
         features_BTD = model.decoder.features(batch.target_BT, memory)
         return _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
 
@@ -151,6 +154,17 @@ class TagObjective:
 def _encoder_flops(model: nn.Module, tokens_BT: Tensor, mask_BT: Tensor | None) -> float:
     assert isinstance(model, ClassifierModel | TaggerModel)
     return 3 * model.encoder.flops(_count(tokens_BT, mask_BT))
+
+
+def _read_positions(model: EncoderDecoder, batch: SequenceBatch) -> dict[str, int]:
+    """How many positions each encoder reads."""
+    given = batch.source
+    sources = {SOURCE: (given, batch.source_mask)} if isinstance(given, Tensor) else given
+    fronts = {name: reader.front_end for name, reader in model.config.readers.items()}
+    return {
+        name: len(values) * front.length if isinstance(front := fronts[name], PatchesFrontEnd) else _count(values, mask)
+        for name, (values, mask) in sources.items()
+    }
 
 
 def _count(ids_BT: Tensor, real_BT: Tensor | None) -> int:
