@@ -26,7 +26,8 @@ from tiny import SENTENCES, Said, ask, write_tiny_model
 
 COMMANDS = [
     *("translate", "complete", "score", "prompt", "correct", "pronounce", "fill", "classify", "tag", "run", "look"),
-    *("train", "resume", "evaluate", "compare", "transfer", "import", "models", "show", "data", "doctor", "cache"),
+    *("train", "resume", "clean", "evaluate", "compare", "transfer", "import", "models", "show", "data", "doctor"),
+    *("cache", "completion"),
 ]
 PNG = b"\x89PNG\r\n\x1a\n"
 SENTENCE = "one cat sees three dogs"

@@ -8,11 +8,12 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from saccade.cli.answer import Options
+from saccade.cli.names import ModelName
 from saccade.cli.progress import progress_bar
 
 
 def evaluate(
-    model: str,
+    model: ModelName,
     /,
     *files: Path,
     data: Path | None = None,
