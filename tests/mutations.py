@@ -40,9 +40,7 @@ def mutate_folder(folder: Path, chance: random.Random, *, digested: bool) -> str
     """Change one to three things about a folder; what was done. `digested`: then make all its digests right."""
     done = []
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
-        file = chance.choice(
-            [folder / name for name in ("config.json", "tokenizer.json", "model.safetensors", "README.md")]
-        )
+        file = folder / chance.choice(["config.json", "tokenizer.json", "model.safetensors"] * 4 + ["README.md"])
         kinds = [*ACCIDENTS, *(TABLES * 3 if file.suffix == ".json" else WEIGHTS * 2)]
         if not digested:
             kinds += PLACES

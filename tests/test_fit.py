@@ -1,5 +1,6 @@
 """One way to train, for commands and Python: stopped and resumed, on the same data only, alone in its folder."""
 
+import inspect
 import json
 import os
 import shutil
@@ -98,6 +99,7 @@ def test_saccade_train_gives_a_pipeline(whole: Path, rows: Path, tmp_path: Path)
     assert classifier("the cat sleeps 3").text in ("quiet", "loud")
     assert (tmp_path / "again/model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
     assert saccade.train.loop.TrainConfig, "the package of that name is still there"
+    assert {"recipe", "files", "out", "settings", "resume"} <= inspect.signature(saccade.train).parameters.keys()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -164,6 +166,12 @@ def test_resume_refuses_another_recipe_but_takes_another_number_of_steps(stopped
     insist_one_line(ask("resume", stopped, "--quiet"), 1, ["train.seed was 1", "is 2 now"])
     (stopped / "recipe.toml").write_text(to_toml(recipe | {"train": recipe["train"] | {"steps": 8}}))
     assert ask("resume", stopped, "--quiet").code == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"files": 3}', b'{"data": {"a": 1}}', b"[" * 100_000])
+def test_a_damaged_record_of_the_beginning_is_one_clear_line(stopped: Path, content: bytes) -> None:
+    (stopped / "run.json").write_bytes(content)
+    insist_one_line(ask("resume", stopped, "--quiet"), 1, ["run.json", "damaged"])
 
 
 # Alone

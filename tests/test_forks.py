@@ -23,7 +23,7 @@ from saccade.runtime.packing import Packed
 import numpy as np
 
 model = saccade.load(sys.argv[1])
-layer = Packed(np.ones((2000, 500), np.float32), None, 16)
+layer = Packed.of(np.ones((2000, 500), np.float32), None, 16)
 x = np.ones((100, 500), np.float32)
 texts = sys.argv[3:] * 30
 

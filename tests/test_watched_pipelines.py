@@ -6,11 +6,11 @@ import torch
 
 import saccade
 from conftest import MARKS, ancestor, by_pytorch, on_plain, random_sequences, read_arrays, small_model
-from saccade.data.ragged import pad_sources
 from saccade.errors import WrongUse
 from saccade.models.encdec import EncoderDecoder
 from saccade.pipelines.opening import SequenceModel
 from saccade.sites import Edit, Site
+from saccade.sources.text import pad_sources
 
 SOURCES = random_sequences([6, 3])
 TARGETS = np.array(random_sequences([5, 5], seed=1))

@@ -47,7 +47,13 @@ class _Callable(ModuleType):
     """`saccade.train` is a package, `saccade.train.loop` a module of it, and `saccade.train(…)` trains a model."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Train a model and return it; `help(saccade.tasks.training.train)` tells the options."""
         return import_module("saccade.tasks.training").train(*arguments, **options)
+
+    @property
+    def __signature__(self) -> Any:
+        """For notebooks and editors."""
+        return import_module("inspect").signature(import_module("saccade.tasks.training").train)
 
 
 # Python puts a package into the name space of its parent when it is first imported, so that a function of the same

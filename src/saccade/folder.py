@@ -27,8 +27,8 @@ from saccade.tokens.marks import Marks
 FORMAT = 2
 """Format 1 had other key names in config.json, which are still read, and no marks."""
 LARGEST_CONFIG = 8 * 2**20
-LARGEST_JSON = 32 * 2**20
-"""Read, the worst JSON is twenty times as large."""
+LARGEST_JSON = 24 * 2**20
+"""The worst JSON, small tables in a list, takes forty times as much memory once it is read."""
 LARGEST_LIST = 64 * 2**20
 LARGEST_WEIGHTS = 16 * 2**30
 WORDS = "words.txt.xz"

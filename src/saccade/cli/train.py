@@ -44,7 +44,9 @@ def train(
     recipe:
         Name of a recipe, a recipe file (.toml), or a task (such as translation) followed by your files.
     files:
-        For a task: its files. For translation, a TSV of source and target, or two aligned files.
+        For a task: its files. translation: a TSV of source and target, or two aligned files; classification: a TSV
+        with a column of texts and one of labels; tagging: CoNLL-U files to train, validate and test; language, masked:
+        texts.
     out:
         Output folder, which becomes the model folder. Default: runs/NAME.
     set_:

@@ -10,6 +10,7 @@ import numpy as np
 from saccade.arch.heads import ClassHead
 from saccade.data.ragged import in_order
 from saccade.decode.filters import softmax
+from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
@@ -90,7 +91,7 @@ class Classifier(Pipeline[PairItem, Class]):
     def outputs(self, texts: Sequence[str], seconds: Sequence[str] | None, report: Report = unreported) -> Floats:
         """What the output layer says of each, in order: [N, classes], or [N, 1] for numbers."""
         raws = [(text,) for text in texts] if seconds is None else list(zip(texts, seconds, strict=True))
-        return self._outputs([self.source.read(raw) for raw in raws], report)
+        return self._outputs([_known(item) for item in self.source.read_all(raws)], report)
 
     def _outputs(self, items: Sequence[PairItem], report: Report) -> Floats:
         found = np.zeros((len(items), max(1, len(self.classes))), dtype=np.float32)
@@ -126,3 +127,9 @@ class Classifier(Pipeline[PairItem, Class]):
         item = self.source.read(answer.source)
         batch = self.source.collate([item])
         return Looks.of(self.model.look(batch.values, batch.segments), {SOURCE: self.source.labels(item)})
+
+
+def _known(item: PairItem | UserError) -> PairItem:
+    if isinstance(item, UserError):
+        raise item
+    return item

@@ -173,6 +173,8 @@ class LanguageRuntime:
     def __init__(self, config: GptConfig, weights: Weights, how: How | None = None) -> None:
         self.choice = choose((config,), how)
         self.config, self.weights, self.context = config, part_of(weights, "decoder"), config.context
+        if self.choice.engine == "kernels":
+            _ = self._fast  # packed now: the first text should not wait for it
 
     @cached_property
     def plain(self) -> PlainDecoder:

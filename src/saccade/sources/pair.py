@@ -44,6 +44,22 @@ class PairSource(Source[PairItem, Collated]):
         return isinstance(raw, str) or (isinstance(raw, tuple) and len(raw) == 2 and _are_texts(raw))
 
     def read(self, raw: Any) -> PairItem:
+        sides = self._sides(raw)
+        return self._item(sides, [] if self.vocabulary is None else self.vocabulary.encode(sides))
+
+    def read_all(self, raws: Sequence[Any]) -> list[PairItem | UserError]:
+        """In one call of the tokenizer, which is faster than one by one."""
+        if self.vocabulary is None:
+            return super().read_all(raws)
+        try:
+            sides = [self._sides(raw) for raw in raws]
+            ids = iter(self.vocabulary.encode([side for some in sides for side in some]))
+        except UserError:  # find out which
+            return super().read_all(raws)
+        return [self._item(some, [next(ids) for _ in some]) for some in sides]
+
+    def _sides(self, raw: Any) -> list[str]:
+        """The text or the two, if they are texts and not too long."""
         sides = raw.split("\t") if isinstance(raw, str) else list(raw) if isinstance(raw, tuple) else [raw]
         if not _are_texts(sides):
             raise WrongUse(f"{self.takes}, not {shown(raw)}")
@@ -51,10 +67,12 @@ class PairSource(Source[PairItem, Collated]):
             raise UserError(f"{len(sides)} columns; a text, or two with a tab between")
         if (length := sum(map(len, sides)) + len(sides) - 1) > self.longest:
             raise UserError(f"{length:,} characters; at most {self.longest:,} are read in one text")
+        return sides
+
+    def _item(self, sides: list[str], ids: list[list[int]]) -> PairItem:
         first, second = sides[0], sides[1] if len(sides) == 2 else None
         if self.vocabulary is None:
             return PairItem(first, second)
-        ids = self.vocabulary.encode(sides)
         row, first_length = pair_row(ids[0], ids[1] if len(ids) == 2 else None, self.context, self.vocabulary.marks)
         return PairItem(first, second, row, first_length)
 

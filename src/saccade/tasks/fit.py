@@ -1,13 +1,12 @@
 """From a recipe to a finished model folder: prepare, train, store, score, card; for every command and for Python."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from saccade.evaluate.metrics import Score
 from saccade.tasks.contract import Recipe, Task
-from saccade.tasks.run import insist_same_settings, write_run
+from saccade.tasks.run import RunRecord, insist_same_settings, write_run
 from saccade.tasks.store import store
 from saccade.train.device import choose_device
 from saccade.train.log import Log
@@ -24,11 +23,9 @@ class Fitted:
     """On the test part; none without one, or if the training was stopped."""
 
 
-def fit(
-    task: Task, recipe: Recipe, folders: Sequence[Path], log: Log, resumed: Mapping[str, Any] | None = None
-) -> Fitted:
-    """Train in the folder of the log, which becomes the model folder. `resumed`: what run.json says, if the training in
-    it goes on."""
+def fit(task: Task, recipe: Recipe, folders: Sequence[Path], log: Log, resumed: RunRecord | None = None) -> Fitted:
+    """Train in the folder of the log, which becomes the model folder. `resumed`: what the training
+    in it began with, if it goes on."""
     out, resume = log.folder, resumed is not None
     choose_device(recipe.train.device)  # one that is not there is told before the data is read
     with preparing(log.console) as report:

@@ -5,11 +5,12 @@ Kept as recipe.toml and run.json in its folder. A training resumes only on what 
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from saccade.config import Table, flat, read_toml, to_toml
+from pydantic import Field
+
+from saccade.config import Record, Table, flat, read_toml, to_toml
 from saccade.data.prepared import file_digest
 from saccade.data.text import find
 from saccade.errors import UserError, WrongUse
@@ -34,42 +35,60 @@ CHANGEABLE = (
 """Keys of recipe.toml that may be changed while a training is under way."""
 
 
+class RunRecord(Record):
+    """What a training began with."""
+
+    data: list[str] = Field(default_factory=list)
+    """Folders in which its files were searched."""
+    recipe: Table = Field(default_factory=dict)
+    files: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 of every data file, by the name that the recipe has for it."""
+    settings: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 of what comes from the data, such as the names of the classes."""
+
+
 def write_run(out: Path, recipe: Recipe, prepared: Prepared, folders: Sequence[Path]) -> None:
     """recipe.toml makes a folder resumable, so it is written last, just before step 1."""
-    told = {
-        "data": [str(folder.resolve()) for folder in folders],
-        "recipe": recipe.table(),
-        "files": {name: file_digest(find(name, folders)) for name in prepared.files},
-        "settings": _derived(recipe, prepared),
-    }
-    replace_file(out / RUN, (json.dumps(told, indent=1) + "\n").encode())
+    began = RunRecord(
+        data=[str(folder.resolve()) for folder in folders],
+        recipe=recipe.table(),
+        files={name: file_digest(find(name, folders)) for name in prepared.files},
+        settings=_derived(recipe, prepared),
+    )
+    replace_file(out / RUN, (json.dumps(began.table(), indent=1) + "\n").encode())
     replace_file(out / RECIPE, to_toml(recipe.table()).encode())
 
 
-def read_run(run: Path) -> tuple[Task, Recipe, Table]:
-    """The task and the recipe of a training, and what run.json says."""
+def read_run(run: Path) -> tuple[Task, Recipe, RunRecord]:
+    """The task and the recipe of a training, and what it began with."""
     if not (run / RECIPE).is_file():
         raise WrongUse(f"{run}: no training to resume there: it has no {RECIPE}")
     table = read_toml(run / RECIPE)
     task = task_named(str(table.get("task", "missing")))
-    recipe = task.recipe.read(table, where=str(run / RECIPE))
+    return task, task.recipe.read(table, where=str(run / RECIPE)), _beginning(run / RUN)
+
+
+def _beginning(file: Path) -> RunRecord:
+    if not file.exists():
+        return RunRecord()
     try:
-        told = json.loads((run / RUN).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        told = {}
-    return task, recipe, told if isinstance(told, dict) else {}
+        return RunRecord.read(json.loads(file.read_bytes()), where=str(file))
+    except (OSError, ValueError, RecursionError, UserError) as error:
+        raise UserError(
+            f"{file}: damaged: {error}; it holds what the training began with: delete it to resume unchecked"
+        ) from None
 
 
-def insist_same_start(run: Path, recipe: Recipe, told: Mapping[str, Any], folders: Sequence[Path]) -> None:
+def insist_same_start(run: Path, recipe: Recipe, began: RunRecord, folders: Sequence[Path]) -> None:
     """The recipe and the data files must be those the training began with; a file that is gone may not be needed."""
-    began, now = dict(flat(told.get("recipe", {}))), dict(flat(recipe.table()))
-    for key, value in began.items():
+    now = dict(flat(recipe.table()))
+    for key, value in flat(began.recipe):
         if now.get(key) != value and not any(key == free or key.startswith(f"{free}.") for free in CHANGEABLE):
             raise UserError(
                 f"{run / RECIPE}: {key} was {value!r} when the training began and is {now.get(key)!r} now; "
                 "change it back, or train anew in another folder"
             )
-    for name, digest in told.get("files", {}).items():
+    for name, digest in began.files.items():
         try:
             path = find(name, folders)
         except UserError:
@@ -81,10 +100,10 @@ def insist_same_start(run: Path, recipe: Recipe, told: Mapping[str, Any], folder
             )
 
 
-def insist_same_settings(run: Path, recipe: Recipe, told: Mapping[str, Any], prepared: Prepared) -> None:
+def insist_same_settings(run: Path, recipe: Recipe, began: RunRecord, prepared: Prepared) -> None:
     """What the data gives, such as the names of the classes, must be what it gave in the beginning."""
     now = _derived(recipe, prepared)
-    for key, digest in told.get("settings", {}).items():
+    for key, digest in began.settings.items():
         if now.get(key, digest) != digest:
             raise UserError(
                 f"{run}: the data now gives other {key} than when the training began; "

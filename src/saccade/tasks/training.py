@@ -141,15 +141,15 @@ def train_by_table(table: Table, folders: Sequence[Path], out: Path, show: Show)
 
 def go_on(run: Path, folders: Sequence[Path], show: Show, *, device: Device | None = None) -> Fitted:
     """Continue the training in a folder; its data is searched in `folders`, then in its former place."""
-    task, recipe, told = read_run(run)
+    task, recipe, began = read_run(run)
     if device:
         recipe = recipe.model_copy(update={"train": recipe.train.model_copy(update={"device": device})})
     with alone_in(run):
         if is_finished(run) and not checkpoints(run / "checkpoints"):
             raise UserError(f"{run}: the training is finished and its checkpoints are gone; there is nothing to resume")
-        searched = [*folders, *map(Path, told.get("data", []))]
-        insist_same_start(run, recipe, told, searched)
-        return fit(task, recipe, searched, show.log(run), told)
+        searched = [*folders, *map(Path, began.data)]
+        insist_same_start(run, recipe, began, searched)
+        return fit(task, recipe, searched, show.log(run), began)
 
 
 def run_folder(name: str, files: Sequence[Path], out: Path | None) -> Path:
