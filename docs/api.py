@@ -40,7 +40,10 @@ def pages() -> list[types.ModuleType]:
     for row in TASKS.values():
         module, _, attribute = row.pipeline.partition(":")
         pipeline = getattr(importlib.import_module(module), attribute)
-        pipelines += [pipeline, get_args(pipeline.__orig_bases__[0])[1]]
+        answer = get_args(pipeline.__orig_bases__[0])[1]
+        # A string in answer.py, whose names mean nothing in the modules that inherit the field.
+        answer.__init__.__annotations__["pipeline"] = Pipeline | None
+        pipelines += [pipeline, answer]
     for module_info in pkgutil.iter_modules(saccade.sources.__path__):
         importlib.import_module(f"saccade.sources.{module_info.name}")
     sources = [Source, *sorted(Source.__subclasses__(), key=lambda one: one.__name__)]
@@ -48,12 +51,14 @@ def pages() -> list[types.ModuleType]:
     return [
         _page("saccade", saccade.__doc__, names),
         _page("saccade.pipelines", PIPELINES, {one.__name__: one for one in pipelines}),
-        _page("saccade.sources", SOURCES, {one.__name__: one for one in sources if one.__module__.startswith("saccade.")}),
+        _page(
+            "saccade.sources", SOURCES, {one.__name__: one for one in sources if one.__module__.startswith("saccade.")}
+        ),
     ]
 
 
 def undocumented(page: types.ModuleType) -> Iterator[str]:
-    """The public names of a page, and those in its classes, that nothing is said about."""
+    """The public names of a page, and those in its classes, that nothing is said about, in a base class neither."""
     for name in page.__all__:
         thing = getattr(page, name)
         if not inspect.getdoc(thing):
@@ -81,7 +86,9 @@ def _own(thing: type) -> list[str]:
 def _told(thing: type, member: str) -> bool:
     from pdoc.doc import Class
 
-    return bool(Class(thing.__module__, thing.__qualname__, thing, (thing.__module__, thing.__qualname__)).get(member).docstring)
+    return bool(
+        Class(thing.__module__, thing.__qualname__, thing, (thing.__module__, thing.__qualname__)).get(member).docstring
+    )
 
 
 def main() -> int:

@@ -47,7 +47,9 @@ class Completion(Answer):
     ended: str
     """end: the model ended it; stop: a stop string; length: the limit."""
     prompt_ids: list[int]
+    """The tokens of the prompt."""
     ids: list[int]
+    """The tokens that were written."""
 
     @property
     def prompt(self) -> str:
@@ -56,6 +58,7 @@ class Completion(Answer):
 
     @property
     def logprob(self) -> float:
+        """The score."""
         return self.score
 
     def record(self) -> Values:
@@ -69,12 +72,19 @@ class Completion(Answer):
 
 
 class Completer(Pipeline[TextItem, Completion]):
-    """Completes: `completer("Once upon a time")`, or a list of beginnings."""
+    """Goes on with a text.
+
+    >>> completer = saccade.load("stories")
+    >>> completer("once upon a time", max_tokens=6, beam=1).text
+    ', there was a little girl'
+    """
 
     options = frozenset({"beam", "alpha", "temperature", "seed", "top_k", "top_p", "repetition", "stop", "max_tokens"})
 
     rows_at_once = 32
+    """Texts written side by side."""
     default_tokens = 200
+    """The longest text where `max_tokens` is not given."""
 
     def __init__(
         self, model: LanguageRuntime, vocabulary: Vocabulary, *, marked: bool, lowercase: bool = False

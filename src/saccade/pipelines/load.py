@@ -70,6 +70,7 @@ def load(model: str | Path, how: How | None = None) -> Any:
 
     >>> translator = saccade.load("en-es")
     >>> translator("this cat is very large").text
+    'este gato es muy grande'
     """
     return open_folder(read_folder(model_path(model)), how)
 
