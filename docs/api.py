@@ -12,6 +12,7 @@ import types
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, get_args
 
 import saccade
@@ -30,6 +31,14 @@ SOURCES = """What a pipeline reads: `pipeline.source`.
 
 A source checks a raw input against its limits, reads it, and makes arrays of several. Only who writes a pipeline for a
 new kind of input needs more of it than `source.takes`, which says in words what may be given."""
+# Calling a pipeline is what it is there for; making one, or an answer, is not.
+TEMPLATE = """{% extends "default/module.html.jinja2" %}
+{% macro is_public(doc) %}
+  {% if doc.name == "__call__" %}true
+  {% elif doc.name == "__init__" and doc.modulename == "saccade.pipelines" and doc.qualname != "Request.__init__" %}
+  {% else %}{{ default_is_public(doc) }}{% endif %}
+{% endmacro %}
+"""
 
 
 def pages() -> list[types.ModuleType]:
@@ -46,7 +55,7 @@ def pages() -> list[types.ModuleType]:
         pipelines += [pipeline, answer]
     for module_info in pkgutil.iter_modules(saccade.sources.__path__):
         importlib.import_module(f"saccade.sources.{module_info.name}")
-    sources = [Source, *sorted(Source.__subclasses__(), key=lambda one: one.__name__)]
+    sources: list[type] = [Source, *sorted(Source.__subclasses__(), key=lambda one: one.__name__)]
     assert saccade.__doc__
     return [
         _page("saccade", saccade.__doc__, names),
@@ -58,7 +67,7 @@ def pages() -> list[types.ModuleType]:
 
 
 def undocumented(page: types.ModuleType) -> Iterator[str]:
-    """The public names of a page, and those in its classes, that nothing is said about, in a base class neither."""
+    """The public names of a page, and those in its classes, that nothing is said about."""
     for name in page.__all__:
         thing = getattr(page, name)
         if not inspect.getdoc(thing):
@@ -84,11 +93,19 @@ def _own(thing: type) -> list[str]:
 
 
 def _told(thing: type, member: str) -> bool:
+    """Whether it has a docstring, here or in a base class."""
     from pdoc.doc import Class
 
-    return bool(
-        Class(thing.__module__, thing.__qualname__, thing, (thing.__module__, thing.__qualname__)).get(member).docstring
-    )
+    name = (thing.__module__, thing.__qualname__)
+    found = Class(*name, thing, name).get(member)
+    return found is not None and bool(found.docstring)
+
+
+def _say_where_to_import_from(made: list[types.ModuleType]) -> None:
+    """A page gathers names of several modules."""
+    for page in made[1:]:
+        for thing in (getattr(page, name) for name in page.__all__):
+            thing.__doc__ = f"{inspect.cleandoc(thing.__doc__)}\n\n`from {thing.__module__} import {thing.__name__}`"
 
 
 def main() -> int:
@@ -105,14 +122,24 @@ def main() -> int:
     if missing:
         print(f"no docstring: {', '.join(missing)}", file=sys.stderr)
         return 1
-    render.configure(docformat="markdown", show_source=False, footer_text=f"Saccade {saccade.__version__}")
+    _say_where_to_import_from(made)
     modules = {page.__name__: Module(page) for page in made}
-    for name, module in modules.items():
-        file = out / f"{name.replace('.', '/')}.html"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(render.html_module(module, modules), encoding="utf-8")
-    (out / "index.html").write_text(render.html_index(modules), encoding="utf-8")
-    (out / "search.js").write_text(render.search_index(modules), encoding="utf-8")
+    with TemporaryDirectory() as templates:
+        (Path(templates) / "module.html.jinja2").write_text(TEMPLATE)
+        # No search: its index would be larger than all pages.
+        render.configure(
+            docformat="markdown",
+            include_undocumented=False,
+            show_source=False,
+            search=False,
+            footer_text=f"Saccade {saccade.__version__}",
+            template_directory=Path(templates),
+        )
+        for name, module in modules.items():
+            file = out / f"{name.replace('.', '/')}.html"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(render.html_module(module, modules), encoding="utf-8")
+        (out / "index.html").write_text(render.html_index(modules), encoding="utf-8")
     print(f"{len(modules)} pages of {sum(len(page.__all__) for page in made)} names: {out / 'index.html'}")
     return 0
 
