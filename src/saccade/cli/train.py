@@ -118,5 +118,8 @@ def ended(fitted: "Fitted", out: Path, quiet: bool) -> int:
         from saccade.train.leftovers import leftover_bytes
 
         print(f"the model is in {out}: saccade run {out} …", file=sys.stderr)
-        print(f"saccade clean {out} frees {leftover_bytes(out) / 1e6:.0f} MB: checkpoints and such", file=sys.stderr)
+        print(
+            f"saccade clean {out} frees {leftover_bytes(out) / 1e6:.1f} MB: checkpoints and encoded data",
+            file=sys.stderr,
+        )
     return 0
