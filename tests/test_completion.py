@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from saccade.cli.completion import completion
 from saccade.cli.main import app
 from saccade.pipelines.load import bundled_models
 from saccade.pipelines.table import TASKS
@@ -90,6 +91,13 @@ def test_the_script_is_of_its_shell_and_knows_every_command(shell: str) -> None:
     assert all(command in said.out for command in COMMANDS)
     if (program := shutil.which(shell)) is not None:
         subprocess.run([program, "-n"], input=said.out, text=True, check=True, timeout=60)
+
+
+def test_zsh_finds_the_function_in_the_file_that_the_help_names() -> None:
+    # zsh loads a function from a file of its name; under another name the script would define it and complete nothing.
+    assert completion.__doc__ is not None
+    name = completion.__doc__.partition("~/.zfunc/")[2].split()[0]
+    assert f"\n{name}() {{" in ask("completion", "zsh").out
 
 
 def test_an_unknown_shell_is_one_line() -> None:

@@ -13,11 +13,11 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> int:
     For every new shell:
 
         saccade completion bash > ~/.local/share/bash-completion/completions/saccade
-        saccade completion zsh > ~/.zfunc/_saccade
+        saccade completion zsh > ~/.zfunc/_cyclopts_saccade
         saccade completion fish > ~/.config/fish/completions/saccade.fish
 
     bash reads that folder if the package bash-completion is installed; otherwise add the line with `source` to
-    ~/.bashrc. zsh needs `fpath+=(~/.zfunc)` before `compinit` in ~/.zshrc. The folders must exist.
+    ~/.bashrc. zsh needs that file name, and `fpath+=(~/.zfunc)` before `compinit` in ~/.zshrc. The folders must exist.
 
     Parameters
     ----------
