@@ -108,6 +108,9 @@ def hostile_line(chance: random.Random) -> bytes:
         text = chance.choice(["a", "ab ", "猫", ".", " ", "é", "1"]) * chance.choice([50, 300])
     elif kind < 0.881:
         text = chance.choice(["x", "word ", "🙂"]) * 300_000
+    elif kind < 0.9:
+        # Half of a surrogate pair, as broken programs write it: no UTF-8.
+        return b"the cat " + chr(chance.randrange(0xD800, 0xE000)).encode("utf-8", "surrogatepass") * 2
     else:
         return chance.randbytes(chance.randint(0, 30)).replace(b"\n", b"")
     return text.replace("\n", " ").encode("utf-8", "replace")

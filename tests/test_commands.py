@@ -20,6 +20,7 @@ from crash import DIGITS
 from saccade.cli.main import app
 from saccade.config import read_toml
 from saccade.data.catalog import CATALOG
+from saccade.pipelines.table import TASKS
 from saccade.tasks.recipes import RECIPES, task_named
 from saccade.train.progress import status_report
 from tiny import SENTENCES, Said, ask, write_tiny_model
@@ -105,6 +106,12 @@ def test_help_explains_every_argument(helped: dict[str, Any], command: str) -> N
     for row in rows:
         told = [word for word in re.sub(r"\[[^]]*\]", "", row).strip("│* ").split() if re.search(r"^[^-].*[a-z]", word)]
         assert told, f"not explained: {row}"
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_help_for_training_tells_the_files_of_every_task(helped: dict[str, Any], task: str) -> None:
+    (row,) = re.findall(rf"(?m)^ {task}  +(.*)", helped["said"]["train"][1])
+    assert row.startswith("none") == TASKS[task].files.startswith("nothing")
 
 
 def test_neither_the_package_nor_its_help_imports_torch(helped: dict[str, Any]) -> None:
@@ -337,7 +344,7 @@ def test_the_trained_model_answers_and_shows_itself(own: tuple[Path, Said]) -> N
 
 def test_evaluating_gives_what_training_gave(own: tuple[Path, Said]) -> None:
     out, trained = own
-    by_recipe = answered(ask("evaluate", out))
+    by_recipe = ask("evaluate", out).lines
     assert by_recipe == trained.lines
     assert answered(ask("evaluate", out, out / "test.tsv")) == by_recipe
     rows = [json.loads(line) for line in answered(ask("evaluate", out, out / "test.tsv", "--format", "json"))]

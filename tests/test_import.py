@@ -111,7 +111,7 @@ def test_texts_end_where_llama2c_ends_them(tmp_path: Path) -> None:
     imported(ask("import", tmp_path / "tiny.bin", "--out", tmp_path / "tiny", *FLOAT32))
     completer = load(tmp_path / "tiny")
     prompts = ["", *PROMPTS, "on the strand", "hell", "ab ab", "nor", "dre"]
-    answers = completer(prompts, max_tokens=12)
+    answers = completer(prompts, temperature=0, max_tokens=12)
     for answer in answers:
         assert (answer.ids, answer.ended) == write_plainly(llama, answer.prompt_ids, 12)
     assert {answer.ended for answer in answers} == {"end", "length"}
@@ -158,7 +158,7 @@ def test_prompt_and_completion_read_as_one_text(tiny: Path, prompt: str) -> None
 def test_the_command_prints_the_prompt_and_what_follows(tiny: Path) -> None:
     said = ask("complete", "hello", "--model", tiny, "--temperature", "0", "--max-tokens", "5", "--exact")
     assert said.code == 0, said
-    assert said.out == "hello" + load(tiny)("hello", max_tokens=5).text + "\n"
+    assert said.out == "hello" + load(tiny)("hello", temperature=0, max_tokens=5).text + "\n"
 
 
 # The folder
@@ -317,7 +317,7 @@ def test_stories15m_tells_its_stories(tmp_path: Path) -> None:
     for prompt in ("Once upon a time", "Lily and Tom's dog ran to the park; it was 3:45 p.m.,", "", "🙂 </s>"):
         check_logits(completer, llama, completer.begin(prompt))
 
-    story = completer("Once upon a time", max_tokens=250)
+    story = completer("Once upon a time", temperature=0, max_tokens=250)
     print(story.prompt + story.text)
     assert story.ended == "end"
     assert story.text.startswith(", there was a little girl named Lily. She loved to play")
@@ -326,4 +326,4 @@ def test_stories15m_tells_its_stories(tmp_path: Path) -> None:
     assert len(words) > 100
     assert all(re.fullmatch(r"[\"',.!?]*([A-Za-z]+(['-][a-z]+)?[\"',.!?]*)?", word) for word in words)
     assert story.ids[:8] == write_plainly(llama, story.prompt_ids, 8)[0]
-    assert completer("", max_tokens=4).text == "Once upon a time"
+    assert completer("", temperature=0, max_tokens=4).text == "Once upon a time"

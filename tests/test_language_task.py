@@ -12,7 +12,7 @@ import saccade
 from saccade.data.stream import Stream, encode_documents
 from saccade.errors import UserError
 from saccade.evaluate.language import surprise
-from saccade.folder import ModelFolder
+from saccade.folder import ModelConfig, ModelFolder
 from saccade.models.answering import language_runtime
 from saccade.pipelines.completer import Completer
 from saccade.pipelines.pipeline import Request
@@ -85,11 +85,11 @@ def test_the_trained_model_goes_on_and_shows_itself(own: tuple[Path, Said]) -> N
 
 def test_evaluating_gives_what_training_gave(own: tuple[Path, Said], text_file: Path, tmp_path: Path) -> None:
     out, trained = own
-    assert answered(ask("evaluate", out)) == trained.out
+    assert ask("evaluate", out).out == trained.out
     text = text_file.read_text("utf-8")
     (tmp_path / "held.txt").write_text(text[int(0.9 * len(text)) :], encoding="utf-8")
     assert answered(ask("evaluate", out, tmp_path / "held.txt")) == trained.out
-    rows = [json.loads(line) for line in answered(ask("evaluate", out, "--format", "json")).splitlines()]
+    rows = [json.loads(line) for line in ask("evaluate", out, "--format", "json").lines]
     assert [row["name"] for row in rows] == ["loss", "perplexity", "bits per byte"]
 
 
@@ -135,7 +135,8 @@ def test_documents_are_scored_as_they_were_trained(tmp_path: Path, isolate: bool
     model = tiny_gpt("rotary", vocabulary=len(vocabulary))
     completer = Completer(language_runtime(model), vocabulary, marked=True)
     stored = {name: StoredTensor(weight.detach().numpy()) for name, weight in model.named_parameters()}
-    folder = ModelFolder(tmp_path, {"data": data}, "", StoredTensors(stored))
+    config = ModelConfig(2, "language", "", "float32", {}, {}, {"data": data})
+    folder = ModelFolder(tmp_path, config, "", StoredTensors(stored))
     loss, _, bits = LanguageTask().evaluate(completer, folder, [], [tmp_path], Request())
     held = [*SENTENCES, "the end", "one"][3:]
     tokens = encode_documents(vocabulary, held, marked=True)

@@ -1,11 +1,13 @@
 """What all pipelines promise: lists and generators, one clear line for wrong inputs, text and repr, pickling."""
 
 import dataclasses
+import html
 import inspect
 import pickle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import saccade
@@ -45,12 +47,16 @@ def test_one_in_one_out_many_in_a_list_out(translator: Any) -> None:
         (text for text in SENTENCES),
         dict.fromkeys(SENTENCES),
         map(str, SENTENCES),
+        np.array(SENTENCES),
+        np.array(SENTENCES, dtype=object),
     ):
         assert [answer.text for answer in translator(many)] == expected
     assert translator([]) == []
+    for scalar in (np.str_(SENTENCES[0]), np.array(SENTENCES[0])):
+        assert (translator(scalar).text, repr(translator(scalar).source)) == (expected[0], repr(SENTENCES[0]))
 
 
-@pytest.mark.parametrize("wrong", [3, 2.5, None, True, b"one", ["one", 3], [None], [["one"]], object()])
+@pytest.mark.parametrize("wrong", [3, 2.5, None, True, b"one", ["one", 3], [None], [["one"]], object(), np.array(3)])
 def test_what_is_no_text_is_one_clear_line(translator: Any, completer: Any, wrong: Any) -> None:
     for pipeline in (translator, completer):
         with pytest.raises(WrongUse, match="a text is a string, not "):
@@ -123,7 +129,33 @@ def test_an_answer_is_its_text_and_a_pipeline_says_what_it_is(asked: tuple[Any, 
     assert pipeline.home.name in repr(pipeline)
     assert pipeline.home.task in repr(pipeline)
     assert pipeline.choice.engine in repr(pipeline)
-    assert len(repr(answer)) < 2_000
+    assert len(repr(answer)) < 250
+    assert repr(answer.text[:60]) in repr(answer)
+    assert " at 0x" not in repr(answer) + repr(answer.looks)
+    assert len(repr(answer.looks)) < 250
+
+
+def test_a_notebook_shows_the_text_and_the_looks(asked: tuple[Any, Any]) -> None:
+    _, answer = asked
+    assert answer._repr_png_() == answer.looks._repr_png_()
+    assert (answer._repr_png_() or b"").startswith(b"\x89PNG")
+    assert f"<p>{html.escape(answer.text)}</p>{answer.looks._repr_html_()}" == answer._repr_html_()
+    assert pickle.loads(pickle.dumps(dataclasses.replace(answer)))._repr_html_() is None, "without its model"
+
+
+def test_long_answers_show_their_beginning() -> None:
+    """Also those of tasks to come: no field of theirs is shown."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Long(Answer):
+        ids: list[int]
+
+    assert repr(Long("a\nb", "x" * 9000, 0.5, list(range(9000)))) == f"Long('{'x' * 60}'…, score=0.5, source='a\\nb')"
+
+
+def test_tagged_words_come_with_their_tags() -> None:
+    answer = saccade.load("tagger")("The cat sat.")
+    assert answer.words == [("The", "DET"), ("cat", "NOUN"), ("sat", "VERB"), (".", "PUNCT")]
 
 
 def test_pipelines_pickle_as_where_they_came_from(asked: tuple[Any, Any]) -> None:

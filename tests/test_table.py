@@ -158,10 +158,11 @@ def test_a_column_that_is_not_there_or_not_clear(tmp_path: Path, columns: dict[s
     assert what in refused([path], Columns.read(columns, where="recipe"))
 
 
-def test_a_comma_separated_file_is_told_that_it_has_no_tab(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.csv", "text,label\na,b\n")
-    assert refused([path]).endswith("the header has 'text,label'; there is no tab in it")
-    with pytest.raises(UserError, match=r"t\.csv, line 1: no tab in it"):
+@pytest.mark.parametrize(("name", "separator"), [("t.txt", "tab"), ("t.csv", "comma")])
+def test_a_file_with_another_separator_is_told_what_is_missing(tmp_path: Path, name: str, separator: str) -> None:
+    path = write(tmp_path / name, "text|label\na|b\n")
+    assert refused([path]).endswith(f"the header has 'text|label'; there is no {separator} in it")
+    with pytest.raises(UserError, match=rf"{name}, line 1: no {separator} in it"):
         guess_columns(path)
 
 

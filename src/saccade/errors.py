@@ -28,6 +28,10 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"; did you mean {found[0]}?" if found else ""
 
 
+class MissingData(UserError):
+    """A data file of a recipe that is not on this machine."""
+
+
 class WrongUse(UserError):
     """A command, key or value that cannot be meant. Exit code 2."""
 

@@ -1,4 +1,5 @@
-"""The model folder: config.json, model.safetensors, tokenizer.json, perhaps words.txt.xz, and the card README.md.
+"""The model folder: config.json, model.safetensors, tokenizer.json, perhaps words.txt.xz, and the card README.md;
+perhaps also a test part, see `carried.py`.
 
 A model folder is data. Loading one runs no code from it, and nothing is believed before it is
 checked: format version, SHA-256 digests, the names and shapes of all tensors. Read without PyTorch; `weights.py` gives
@@ -193,7 +194,7 @@ def read_folder(path: Path) -> ModelFolder:
     # A hostile header can ask for shapes and types that there are not, each in its own kind of error.
     except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise UserError(f"{path}: cannot be read: {str(error)[:200]}") from None
-    words = _list(path / WORDS, contents[WORDS]) if listed else None
+    words = unpack(path / WORDS, contents[WORDS], LARGEST_LIST).splitlines() if listed else None
     return ModelFolder(path, config, tokenizer, weights, words)
 
 
@@ -220,14 +221,14 @@ def _content_of(file: Path, limit: int, digests: Table) -> bytes:
     return content
 
 
-def _list(file: Path, content: bytes) -> list[str]:
-    """A compressed list of words, one a line; a small file may not grow into a huge one."""
+def unpack(file: Path, content: bytes, limit: int) -> str:
+    """The text of a compressed file; a small file may not grow into a huge one."""
     try:
         unpacker = lzma.LZMADecompressor()
-        text = unpacker.decompress(content, max_length=LARGEST_LIST)
+        text = unpacker.decompress(content, max_length=limit)
         if not unpacker.eof:
-            raise UserError(f"{file}: more than {LARGEST_LIST:,} bytes when unpacked, or cut off")
-        return text.decode("utf-8").splitlines()
+            raise UserError(f"{file}: more than {limit:,} bytes when unpacked, or cut off")
+        return text.decode("utf-8")
     except (lzma.LZMAError, UnicodeDecodeError) as error:
         raise UserError(f"{file}: cannot be read: {error}") from None
 

@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.arch.heads import EncoderModel
 from saccade.arch.weights import Weights
+from saccade.carried import CarriedTest
 from saccade.folder import FORMAT, WORDS, ModelFolder, Storage, replace_file, write_config
 from saccade.models.answering import TorchEncoder, TorchSequence, by_pytorch
 from saccade.models.encdec import build_encoder_decoder
@@ -30,6 +31,7 @@ def write_folder(
     *,
     storage: Storage,
     words: Sequence[str] | None = None,
+    carried: CarriedTest | None = None,
 ) -> None:
     """Write everything but the card, each file aside first, config.json last: a folder with a config is whole."""
     stored: dict[str, Tensor] = {}
@@ -38,6 +40,8 @@ def write_folder(
     files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode()}
     if words is not None:
         files[WORDS] = lzma.compress("\n".join(words).encode(), preset=9)
+    if carried is not None:
+        files[carried.name] = carried.packed()
     digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     for name, content in files.items():
         replace_file(path / name, content)

@@ -10,7 +10,7 @@ LARGEST_CARD = 2**20
 
 
 def models(*, format: Literal["text", "json"] = "text") -> int:
-    """List the bundled models.
+    """List the bundled models: name, task, size of the folder, and what they do.
 
     For example:
 
@@ -27,7 +27,7 @@ def models(*, format: Literal["text", "json"] = "text") -> int:
     widest = max(map(len, TASKS))
     for path in bundled_models():
         config = json.loads((path / "config.json").read_text(encoding="utf-8"))
-        megabytes = (path / "model.safetensors").stat().st_size / 1e6
+        megabytes = sum(file.stat().st_size for file in path.iterdir() if file.is_file()) / 1e6
         card = (path / "README.md").read_text(encoding="utf-8").splitlines()
         summary = next((line for line in card[1:] if line.strip()), "")
         if format == "json":

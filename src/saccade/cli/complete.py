@@ -1,7 +1,6 @@
 """Commands that ask a language model: complete, score."""
 
 import json
-import random
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -30,12 +29,12 @@ def complete(
     *prompts: str,
     model: ModelName = ROW.model,
     max_tokens: int = 200,
-    temperature: float = 0.8,
+    temperature: float | None = None,
     top_k: int | None = None,
     top_p: float | None = None,
     repetition: float = 1.0,
     stop: Annotated[list[str], Parameter(negative="")] = [],  # noqa: B006
-    seed: int | None = None,
+    seed: int = 0,
     n: int = 1,
     stream: bool = True,
     echo: bool = True,
@@ -50,10 +49,13 @@ def complete(
 ) -> int:
     """Continue a text: each argument, or all of standard input as one prompt.
 
+    Texts are sampled: at temperature 0.8 and with seed 0, unless others are given. The same prompt gives the same text,
+    here and in Python; another --seed gives another one.
+
     For example:
 
         saccade complete "Once upon a time"
-        saccade complete "ROMEO:" --model shakespeare --max-tokens 300 --seed 1
+        saccade complete "ROMEO:" --model shakespeare --max-tokens 200 --seed 1
         saccade complete "Once upon a time" --n 3 --temperature 1 --top-p 0.9
         saccade complete "To be, or not" --model shakespeare --temperature 0 --format json
         cat prompt.txt | saccade complete --stop "##"
@@ -65,9 +67,9 @@ def complete(
     model:
         Name of a bundled model, or a model folder.
     max_tokens:
-        Largest number of tokens to write.
+        Largest number of tokens to write. Past the model's context it goes on from the last half of it.
     temperature:
-        Below 1 favours likely tokens, above 1 gives more variety; 0 always takes the most likely token.
+        Below 1 favours likely tokens, above 1 gives more variety; 0 always takes the most likely token. Default: 0.8.
     top_k:
         Sample from this many of the most likely tokens only.
     top_p:
@@ -77,7 +79,7 @@ def complete(
     stop:
         A string that ends the completion and is not printed. May be repeated.
     seed:
-        Random seed. The same seed gives the same text. Default: a new seed for every run.
+        Random seed. The same seed gives the same text.
     n:
         Number of completions per prompt.
     stream:
@@ -115,11 +117,10 @@ def complete(
     from saccade.decode.sample import Drawing
     from saccade.pipelines.pipeline import Request
 
-    seed = random.SystemRandom().randrange(2**32) if seed is None else seed
     if not 0 <= seed < 2**40:
         raise WrongUse(f"--seed must be between 0 and {2**40 - 1}, not {seed}")
     request = Request(
-        temperature=temperature or None,
+        temperature=temperature,
         seed=seed,
         top_k=top_k,
         top_p=top_p,
@@ -127,7 +128,7 @@ def complete(
         stop=tuple(stop),
         max_tokens=max_tokens,
     )
-    Drawing(request.temperature, top_k, top_p, repetition)  # checks the numbers before anything is loaded
+    Drawing(temperature or None, top_k, top_p, repetition)  # checks the numbers before anything is loaded
     completer = load_language_model(model, how)[0]
     for prompt in given:
         if notice := completer.slides(prompt, request):
@@ -193,11 +194,11 @@ def _score(pieces: list[str], logprobs: list[float | None], text: str, format: s
     print(json.dumps({"text": text, "logprob": round(whole, 5), "tokens": tokens}, ensure_ascii=False))
 
 
-def _check(max_tokens: int, temperature: float, n: int, stop: list[str]) -> None:
+def _check(max_tokens: int, temperature: float | None, n: int, stop: list[str]) -> None:
     """Before anything is loaded."""
     if not 1 <= max_tokens <= MOST_TOKENS:
         raise WrongUse(f"--max-tokens must be between 1 and {MOST_TOKENS:,}, not {max_tokens}")
-    if not 0 <= temperature <= 1000:
+    if temperature is not None and not 0 <= temperature <= 1000:
         raise WrongUse(f"--temperature must be between 0 and 1000, not {temperature}")
     if not 1 <= n <= MOST_COMPLETIONS:
         raise WrongUse(f"--n must be between 1 and {MOST_COMPLETIONS:,}, not {n}")

@@ -37,6 +37,19 @@ def train(
         saccade train en-es --set train.steps=500 --set model.encoder.layers=2 --out runs/small
         saccade train my-recipe.toml
 
+    Your own files, by task. Tables are tab separated, .csv or .jsonl; all files UTF-8, plain, .gz or .xz:
+
+        translation     a table of source and target: pairs.tsv
+                        or two files, line by line: my.en my.es
+        classification  a table with a text (or two) and a label: reviews.csv
+                        and perhaps more: train.csv valid.csv test.csv
+        tagging         CoNLL-U, to train on and to choose by:
+                        train.conllu dev.conllu, and perhaps test.conllu
+        language        texts: my-book.txt
+        masked          texts, blank lines between documents: my-text.txt
+        correction      none: it is trained by a recipe, such as speller
+        pronunciation   none: it is trained by a recipe, such as pronouncer
+
     Ctrl-C saves and stops; `saccade resume DIR` continues from there.
 
     Parameters
@@ -44,9 +57,7 @@ def train(
     recipe:
         Name of a recipe, a recipe file (.toml), or a task (such as translation) followed by your files.
     files:
-        For a task: its files. translation: a TSV of source and target, or two aligned files; classification: a TSV
-        with a column of texts and one of labels; tagging: CoNLL-U files to train, validate and test; language, masked:
-        texts.
+        For a task: its files, see above.
     out:
         Output folder, which becomes the model folder. Default: runs/NAME.
     set_:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from saccade.data.text import read_lines
+from saccade.data.text import OPENERS, read_lines
 from saccade.errors import UserError
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -39,7 +39,7 @@ class Sentence:
 
 
 def read_conllu(path: Path, column: TagColumn = "upos", *, tagged: bool = True) -> list[Sentence]:
-    """The sentences of a file, plain or gzip. Unless `tagged`, tags may be missing: they are read as `_`."""
+    """The sentences of a file, plain, gzip or xz. Unless `tagged`, tags may be missing: they are read as `_`."""
     return list(read_sentences(_whole_lines(path), str(path), column, tagged=tagged))
 
 
@@ -76,6 +76,19 @@ def retagged(sentence: Sentence, tags: Sequence[str], column: TagColumn = "upos"
     return "".join(lines)
 
 
+def only_column(sentences: Sequence[Sentence], column: TagColumn) -> str:
+    """Sentences as CoNLL-U with nothing but their words, spaces and tags: all that a tagger is scored by."""
+    lines = []
+    for sentence in sentences:
+        for place, (word, tag) in enumerate(zip(sentence.words, sentence.tags, strict=True), 1):
+            cells = dict.fromkeys(COLUMNS, "_") | {"id": str(place), "form": word, column: tag}
+            if column != "misc" and place < len(sentence.words) and not sentence.spaces[place]:
+                cells["misc"] = "SpaceAfter=No"
+            lines.append("\t".join(cells.values()) + "\n")
+        lines.append("\n")
+    return "".join(lines)
+
+
 def write_conllu(
     path: Path, sentences: Sequence[Sentence], tags: Sequence[Sequence[str]], column: TagColumn = "upos"
 ) -> None:
@@ -99,7 +112,7 @@ def _whole_lines(path: Path) -> Iterator[str]:
         return
     for _ in lines:
         pass
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+    with OPENERS.get(path.suffix, open)(path, "rb") as file:
         yield from (line.decode() for line in file)
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from saccade.config import Record
+from saccade.data.cells import format_of, read_cells, shown
 from saccade.data.split import FEWEST
 from saccade.data.text import find, read_lines
 from saccade.errors import UserError, WrongUse
@@ -25,7 +26,8 @@ Column = Annotated[str, BeforeValidator(_as_name), Field(min_length=1)]
 
 
 class Columns(Record):
-    """The columns of a UTF-8 table: tab separated, without quoting, plain or gzip."""
+    """The columns of a UTF-8 table, plain, gzip or xz: tab separated without quotes; comma separated with quotes if the
+    name ends in .csv; one JSON object a line if it ends in .jsonl."""
 
     text: Column = "text"
     """Column of the text: its name in the header, or its number, counted from 1."""
@@ -140,29 +142,8 @@ def read_parts(config: TableConfig, folders: Sequence[Path]) -> TableParts:
     return TableParts(train, valid, test if len(test) else None, told)
 
 
-def _shown(text: str) -> str:
-    """In quotes; of a long text the beginning."""
-    return f"{text[:40]!r}{'…' if len(text) > 40 else ''}"
-
-
 def _listed(texts: Sequence[str]) -> str:
-    return ", ".join(map(_shown, texts[:10])) + (", …" if len(texts) > 10 else "")
-
-
-def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Each line's number and cells, of which every line has as many as the first; empty lines are passed over."""
-    first, width = 0, 0
-    for number, line in enumerate(read_lines(path), 1):
-        if not line.strip(" "):
-            continue
-        cells = line.split("\t")
-        if not first:
-            first, width = number, len(cells)
-        if len(cells) != width:
-            count = f"{len(cells)} column{'' if len(cells) == 1 else 's'}"
-            due = f"line {first} has {width} (tab separated)"
-            raise UserError(f"{path}, line {number}: {count}, but {due}; it begins {_shown(line)}")
-        yield number, cells
+    return ", ".join(map(shown, texts[:10])) + (", …" if len(texts) > 10 else "")
 
 
 def _rows(path: Path, columns: Columns) -> Iterator[_Row]:
@@ -171,11 +152,12 @@ def _rows(path: Path, columns: Columns) -> Iterator[_Row]:
         wanted["second text"] = columns.second
     places: dict[str, int] = {}
     count = 0
-    for number, cells in _cells(path):
+    for number, cells in read_cells(path, read_lines(path)):
         where = f"{path}, line {number}"
         if not places:
-            places = _places(wanted, cells, columns.header, where)
-            if columns.header:
+            header = columns.header or format_of(path).named
+            places = _places(wanted, cells, header, where, format_of(path).separator)
+            if header:
                 continue
         for what, place in places.items():
             if not cells[place].strip():
@@ -188,7 +170,7 @@ def _rows(path: Path, columns: Columns) -> Iterator[_Row]:
         raise UserError(f"{path}: no rows in it" + (" but the header" if places else ""))
 
 
-def _places(wanted: dict[str, str], first: list[str], header: bool, where: str) -> dict[str, int]:
+def _places(wanted: dict[str, str], first: list[str], header: bool, where: str, separator: str) -> dict[str, int]:
     """Where in a row each of the wanted columns stands."""
     names = [cell.strip() for cell in first] if header else []
     places: dict[str, int] = {}
@@ -201,8 +183,8 @@ def _places(wanted: dict[str, str], first: list[str], header: bool, where: str) 
             places[what] = int(column) - 1
         else:
             there = f"the header has {_listed(names)}" if header else f"the columns are 1 to {len(first)}"
-            tab = "; there is no tab in it" if len(first) == 1 else ""
-            raise UserError(f"{where}: no column {column!r} for the {what}; {there}{tab}")
+            lone = f"; there is no {separator} in it" if len(first) == 1 and separator else ""
+            raise UserError(f"{where}: no column {column!r} for the {what}; {there}{lone}")
     for (what, place), (other, again) in combinations(places.items(), 2):
         if place == again:
             raise UserError(f"{where}: column {wanted[other]!r} cannot be both {what} and {other}")
@@ -221,7 +203,7 @@ def _examples(rows: list[_Row], columns: Columns, classes: Sequence[str] | None)
     if training and len(set(labels)) < 2:
         what = "different numbers" if columns.labels == "numbers" else "classes"
         raise UserError(
-            f"{rows[0].where} and on: the label is {_shown(rows[0].label)} in all {len(rows):,} rows; "
+            f"{rows[0].where} and on: the label is {shown(rows[0].label)} in all {len(rows):,} rows; "
             f"training needs at least two {what}"
         )
     seconds = None if columns.second is None else [row.second or "" for row in rows]
@@ -233,7 +215,7 @@ def _class_numbers(rows: list[_Row], classes: list[str]) -> list[int]:
     for row in rows:
         if row.label not in numbers:
             raise UserError(
-                f"{row.where}: the class {_shown(row.label)} was never seen in training; known are {_listed(classes)}"
+                f"{row.where}: the class {shown(row.label)} was never seen in training; known are {_listed(classes)}"
             )
     return [numbers[row.label] for row in rows]
 
@@ -250,7 +232,7 @@ def _finite(cell: str) -> float | None:
 def _number(row: _Row) -> float:
     number = _finite(row.label)
     if number is None:
-        raise UserError(f"{row.where}: the label {_shown(row.label)} is not a finite number such as 3.5")
+        raise UserError(f"{row.where}: the label {shown(row.label)} is not a finite number such as 3.5")
     return number
 
 
@@ -289,7 +271,7 @@ def _described(name: str, examples: Examples, train: Examples) -> Iterator[str]:
     kind = "pairs" if examples.seconds is not None else "texts"
     if examples.classes:
         counts = Counter(examples.classes[int(label)] for label in examples.labels)
-        most = ", ".join(f"{_shown(label)} {count:,}" for label, count in counts.most_common(8))
+        most = ", ".join(f"{shown(label)} {count:,}" for label, count in counts.most_common(8))
         yield f"{name}: {len(examples):,} {kind} of {len(counts)} classes: {most}{', …' if len(counts) > 8 else ''}"
         lone = [label for label in examples.classes if counts[label] == 1]
         if lone and examples is train:
@@ -324,14 +306,17 @@ def guess_columns(path: Path) -> tuple[Columns, list[str]]:
     cells: labels are where the fewest different values are, but more than one and none empty; the text is the longest
     of the rest; and if there is no header and one more column, with blanks in most cells of both, rows are pairs.
     """
-    lines = [cells for _, cells in _cells(path)]
+    lines = [cells for _, cells in read_cells(path, read_lines(path))]
     names = [cell.strip() for cell in lines[0]] if lines else []
-    header = not {name.lower() for name in names}.isdisjoint((*LABELS, *TEXTS, *sum(PAIRS, ())))
+    known_names = not {name.lower() for name in names}.isdisjoint((*LABELS, *TEXTS, *sum(PAIRS, ())))
+    header = known_names or format_of(path).named
     rows = lines[1:] if header else lines
     if not rows:
         raise UserError(f"{path}: no rows in it" + (" but the header" if header else ""))
     if len(names) < 2:
-        raise UserError(f"{path}, line 1: no tab in it; a row is a text and a label, tab separated")
+        between = format_of(path).separator
+        lone = f"no {between} in it; a row is a text and a label, {between} separated" if between else "only one key"
+        raise UserError(f"{path}, line 1: {lone}")
     columns = dict(enumerate(zip(*rows, strict=True)))
     left = set(columns)
 

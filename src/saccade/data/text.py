@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from saccade.errors import UserError
+from saccade.data.cells import TSV, format_of, two_columns
+from saccade.errors import MissingData, UserError
 
 Pair = tuple[str, str]
 OPENERS: dict[str, Callable[[Path, str], IO[bytes]]] = {".gz": gzip.open, ".xz": lzma.open}  # type: ignore[dict-item]
@@ -22,7 +23,7 @@ def find(name: str, folders: Sequence[Path]) -> Path:
         if (folder / name).exists():
             return folder / name
     looked = ", ".join(str(folder) for folder in folders)
-    raise UserError(f"data file {name} not found in {looked}; give its folder with --data DIR or $SACCADE_DATA")
+    raise MissingData(f"data file {name} not found in {looked}; give its folder with --data DIR or $SACCADE_DATA")
 
 
 def data_folders(given: Path | None) -> list[Path]:
@@ -59,7 +60,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def read_pairs(paths: Sequence[Path]) -> list[Pair]:
-    """Parallel sentences from one TSV (source, target) or from two aligned files; empty sides are left out."""
+    """Parallel sentences from one table (source, target) or from two aligned files; empty sides are left out."""
     pairs = _from_table(paths[0]) if len(paths) == 1 else _from_two(paths[0], paths[1])
     kept = [(source, target) for source, target in pairs if source.strip() and target.strip()]
     if not kept:
@@ -68,6 +69,9 @@ def read_pairs(paths: Sequence[Path]) -> list[Pair]:
 
 
 def _from_table(path: Path) -> Iterator[Pair]:
+    if format_of(path) is not TSV:
+        yield from ((source, target) for _, (source, target) in two_columns(path, read_lines(path)))
+        return
     for number, line in enumerate(read_lines(path), 1):
         columns = line.split("\t")
         if len(columns) < 2:

@@ -2,9 +2,10 @@
 
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
-from saccade.errors import WrongUse
+from saccade.errors import UserError, WrongUse
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
 
 Values = dict[str, object]
 """Plain values by name, as JSON has them."""
+_SHOWN = 60
+"""Characters of a text in `repr`."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a pipeline says about one input; each task adds its own fields. `str(answer)` is the text.
+    """What a pipeline says about one input; each task adds its own fields. `str(answer)` is the text; a notebook shows
+    the text and where the model looked.
 
     An answer can be pickled: its data goes along, the model does not.
     """
@@ -35,8 +39,31 @@ class Answer:
     pipeline: "Pipeline[Any, Any] | None" = field(default=None, repr=False, compare=False)
     """What answered; None once the answer was pickled."""
 
+    def __init_subclass__(cls) -> None:
+        # A dataclass writes a repr of all fields, token ids included, unless its class has one already.
+        cls.__repr__ = Answer.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({_short(self.text)}, score={self.score:.4g}, source={_short(self.source)})"
+
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str | None:
+        """The text and the picture of its looks, in a notebook; None where nothing can be drawn."""
+        looks = self._shown_looks()
+        picture = looks._repr_html_() if looks is not None else None
+        return picture and f"<p>{escape(self.text)}</p>{picture}"
+
+    def _repr_png_(self) -> bytes | None:
+        looks = self._shown_looks()
+        return looks._repr_png_() if looks is not None else None
+
+    def _shown_looks(self) -> "Looks | None":
+        try:
+            return self.looks
+        except UserError:
+            return None
 
     @property
     def best(self) -> list[Self]:
@@ -64,3 +91,7 @@ class Answer:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"pipeline": None}
+
+
+def _short(text: str) -> str:
+    return repr(text) if len(text) <= _SHOWN else repr(text[:_SHOWN]) + "…"

@@ -72,11 +72,10 @@ class Completion(Answer):
 
 
 class Completer(Pipeline[TextItem, Completion]):
-    """Goes on with a text.
+    """Completes: `completer("Once upon a time")`, or a list of beginnings.
 
-    >>> completer = saccade.load("stories")
-    >>> completer("once upon a time", max_tokens=6, beam=1).text
-    ', there was a little girl'
+    Texts are sampled, at temperature 0.8 and with seed 0 unless others are given, as by `saccade complete`: the same
+    prompt gives the same text. `temperature=0` takes the most likely token each time, `beam=4` searches.
     """
 
     options = frozenset({"beam", "alpha", "temperature", "seed", "top_k", "top_p", "repetition", "stop", "max_tokens"})
@@ -84,7 +83,7 @@ class Completer(Pipeline[TextItem, Completion]):
     rows_at_once = 32
     """Texts written side by side."""
     default_tokens = 200
-    """The longest text where `max_tokens` is not given."""
+    default_temperature = 0.8
 
     def __init__(
         self, model: LanguageRuntime, vocabulary: Vocabulary, *, marked: bool, lowercase: bool = False
@@ -238,8 +237,13 @@ class Completer(Pipeline[TextItem, Completion]):
 
 def _strategy(request: Request, number: int) -> Strategy:
     """How the text at this place of the whole input is written."""
+    search = request.beam is not None or request.alpha is not None
+    temperature = (
+        (None if search else Completer.default_temperature) if request.temperature is None else request.temperature
+    )
     drawing = Drawing(
-        temperature=request.temperature,
+        # 0 is the limit of lower and lower temperatures: the likeliest token.
+        temperature=temperature or None,
         top_k=request.top_k,
         top_p=request.top_p,
         repetition=1.0 if request.repetition is None else request.repetition,

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypedDict, TypeVar, Unpack, overload
 
+import numpy as np
+
 from saccade.errors import UserError, WrongUse
 from saccade.pipelines.answer import Answer
 from saccade.runtime.contract import How
@@ -39,7 +41,7 @@ class Request:
     prefix: str = ""
     """What the answer must begin with."""
     temperature: float | None = None
-    """Sample at this temperature; below 1 favours likely tokens."""
+    """Sample at this temperature; below 1 favours likely tokens, 0 takes the likeliest. None: as the model does it."""
     seed: int | None = None
     """Random seed for sampling."""
     top_k: int | None = None
@@ -187,18 +189,22 @@ class Pipeline(ABC, Generic[Item, One]):
             alpha        length penalty; higher values favour longer texts
             best         how many answers per input, found as `answer.best`
             prefix       what the answer must begin with
-            temperature  sample at this temperature; below 1 favours likely tokens
-            seed         random seed for sampling
+            temperature  sample at this temperature; below 1 favours likely tokens, 0 takes the likeliest. Language
+                         models sample at 0.8 by default
+            seed         random seed for sampling; 0 by default
             top_k        sample from this many of the most likely tokens only
             top_p        sample from the smallest set of tokens with this total probability
             repetition   repetition penalty; above 1, tokens that occurred before become less likely
             stop         a string that ends the answer, or several
-            max_tokens   the longest answer, in tokens
+            max_tokens   the longest answer, in tokens; 200 by default
         """
         stops = (stop,) if not isinstance(stop, Iterable) or isinstance(stop, str) else tuple(stop)
         # In the order of the fields.
         request = Request(beam, alpha, best, prefix, temperature, seed, top_k, top_p, repetition, stops, max_tokens)
         self._insist_on_known(request)
+        # An array of numbers is one input, a picture or samples; one of strings is several.
+        if isinstance(inputs, np.ndarray) and (inputs.dtype.kind in "UO" or inputs.ndim == 0):
+            inputs = inputs.tolist()
         one = self.source.is_one(inputs)
         if not one and (isinstance(inputs, bytes | bytearray | str) or not isinstance(inputs, Iterable)):
             raise WrongUse(f"{self.source.takes}, not {shown(inputs)}")

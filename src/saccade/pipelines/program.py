@@ -99,7 +99,7 @@ class Program:
         self, pages: Sequence[Page], *, numbers: Sequence[int] | None = None, report: Report = unreported
     ) -> list[Answered | UserError]:
         """An answer for every page; `numbers` are the queries' places in a longer input."""
-        shared = Request(temperature=self.temperature, seed=self.seed, stop=(self.template.ends,))
+        shared = Request(temperature=self.temperature or 0, seed=self.seed, stop=(self.template.ends,))
         # How far an answer goes depends on its own page alone.
         requests = [replace(shared, max_tokens=page.room) for page in pages]
         answers = self.completer.answer([page.prompt for page in pages], requests, numbers=numbers, report=report)

@@ -55,7 +55,7 @@ TASKS = {
             help="Translate sentences.",
             takes=TEXT,
             limits={"longest": 5_000},
-            files="a TSV of source and target, or two files whose lines translate each other",
+            files="a table of source and target (.tsv, .csv, .jsonl), or two files whose lines translate each other",
         ),
         TaskRow(
             name="language",
@@ -112,7 +112,8 @@ TASKS = {
             help="Say of what class a text is.",
             takes=PAIR,
             limits={"longest": 100_000},
-            files="a TSV with a column of texts and one of labels; a second one to choose by, a third to test with",
+            files="a table (.tsv, .csv, .jsonl) with a column of texts and one of labels; one more to test with, or "
+            "two more, to choose by and to test with",
         ),
         TaskRow(
             name="tagging",

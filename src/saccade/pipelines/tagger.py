@@ -57,9 +57,9 @@ class Tagged(Answer):
     """The column of CoNLL-U that the tags are of."""
 
     @property
-    def words(self) -> list[str]:
-        """The words that the sentence was cut into."""
-        return list(self.sentence.words)
+    def words(self) -> list[tuple[str, str]]:
+        """Each word with its tag."""
+        return list(zip(self.sentence.words, self.tags, strict=True))
 
     @property
     def conllu(self) -> str:
@@ -67,7 +67,7 @@ class Tagged(Answer):
         return retagged(self.sentence, self.tags, self.column)
 
     def record(self) -> Values:
-        words = [{"word": word, "tag": tag} for word, tag in zip(self.sentence.words, self.tags, strict=True)]
+        words = [{"word": word, "tag": tag} for word, tag in self.words]
         return {"source": self.source, "words": words, "probability": round(self.score, 6)}
 
 

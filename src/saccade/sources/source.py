@@ -87,6 +87,8 @@ class Source(ABC, Generic[Item, Made]):
 
 def shown(raw: object) -> str:
     """A wrong input, short enough for an error."""
+    if type(raw).__repr__ is object.__repr__:  # nothing but an address
+        return type(raw).__name__
     text = " ".join(repr(raw).split())
     return f"{type(raw).__name__} ({text if len(text) <= 40 else text[:39] + '…'})"
 

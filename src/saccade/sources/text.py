@@ -50,10 +50,11 @@ class TextSource(Source[TextItem, Collated]):
         if self.vocabulary is None:
             return super().read_all(raws)
         try:
-            ids = self.vocabulary.read([self.check(raw) for raw in raws])
+            texts = [self.check(raw) for raw in raws]
+            ids = self.vocabulary.read(texts)
         except UserError:  # find out which
             return super().read_all(raws)
-        return [self._item_or_tell(raw, some) for raw, some in zip(raws, ids, strict=True)]
+        return [self._item_or_tell(raw, some) for raw, some in zip(texts, ids, strict=True)]
 
     def check(self, raw: Any) -> str:
         """The text itself, if it is one and not too long."""
@@ -61,7 +62,7 @@ class TextSource(Source[TextItem, Collated]):
             raise WrongUse(f"{self.takes}, not {shown(raw)}")
         if len(raw) > self.longest:
             raise UserError(f"{len(raw):,} characters; at most {self.longest:,} are read in one text")
-        return raw
+        return str(raw)  # NumPy's strings are strings, but show themselves as np.str_
 
     def label(self, item: TextItem) -> str:
         return item.text

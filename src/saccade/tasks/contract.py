@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
+from saccade.carried import CarriedTest
 from saccade.config import Record, Table
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
@@ -23,6 +24,8 @@ class CardConfig(Record):
     """Source of the training data, with the attribution that its licence requires."""
     licence: str = "the licence of the training data"
     """Licence of the weights."""
+    carry_test: bool = False
+    """Put the test part into the model folder, for `saccade evaluate`; only where its licence allows it."""
 
 
 class Recipe(Record):
@@ -63,6 +66,8 @@ class Prepared:
     """None without a test part."""
     words: Sequence[str] | None = None
     """Lexicon of the model, if it has one."""
+    carried: Callable[[], CarriedTest] | None = None
+    """The test part as a file; None where the task has no such file."""
     figure: FigureOf | None = None
     """Of a stored model on the validation part: it decides whether int8 is the default."""
 

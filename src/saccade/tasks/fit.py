@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from saccade.errors import WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.tasks.contract import Recipe, Task
 from saccade.tasks.run import RunRecord, insist_same_settings, write_run
@@ -30,6 +31,8 @@ def fit(task: Task, recipe: Recipe, folders: Sequence[Path], log: Log, resumed: 
     choose_device(recipe.train.device)  # one that is not there is told before the data is read
     with preparing(log.console) as report:
         prepared = task.prepare(recipe, folders, out, resume=resume, report=report)
+    if recipe.card.carry_test and prepared.carried is None:
+        raise WrongUse(f"card.carry_test: a model for {recipe.task} on this data has no test part to carry")
     for line in prepared.messages:
         log.say(line)
     if resumed is None:

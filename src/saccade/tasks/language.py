@@ -11,6 +11,8 @@ from pydantic import Field
 from torch import nn
 
 from saccade.arch.gpt import GptConfig
+from saccade.carried import CarriedTest
+from saccade.config import Table
 from saccade.data.documents import TextFile, read_documents
 from saccade.data.prepared import keep, kept
 from saccade.data.prompt_families import WordLists
@@ -146,6 +148,7 @@ class LanguageTask:
             messages=told,
             files=_files(recipe.data),
             test=_test(recipe.data, valid, text_bytes, words),
+            carried=(lambda: _carried(recipe, folders)) if _can_be_carried(recipe.data) else None,
             figure=lambda pipeline: bits_per_byte(pipeline, valid, text_bytes),
         )
 
@@ -166,7 +169,7 @@ class LanguageTask:
             settings = PromptsConfig.read(data, where=str(folder.path / "config.json"))
             return accuracies(pipeline, settings, read_words(folders), report)
         if files:
-            given = [TextFile(file=str(file.resolve())) for file in files]
+            given = [_given(file, data) for file in files]
             texts = read_documents(given, [], lowercase=pipeline.lowercase)
         else:
             if not data:
@@ -200,6 +203,28 @@ def bits_per_byte(pipeline: Completer, stream: Stream, text_bytes: int) -> Figur
                 found = logits_TV[np.arange(mine.sum()), labels_T[mine]] - log_sum_exp(logits_TV)[:, 0]
                 nats -= float(found.sum())
     return Figure("bits per byte", nats / math.log(2) / text_bytes, -0.01)
+
+
+def _given(file: Path, data: Table) -> TextFile:
+    """A file to score: it may hold several documents if the training files did, with the same line between them."""
+    first: Table = next(iter(data.get("train", [])), {})
+    between = {key: first[key] for key in ("documents", "separator") if first.get("documents") == "separated"}
+    return TextFile(file=str(file.resolve()), **between)
+
+
+def _carried(recipe: LanguageRecipe, folders: Sequence[Path]) -> CarriedTest:
+    """The held-out documents, as `_given` reads them."""
+    assert isinstance(recipe.data, FilesConfig)
+    held = split_texts(recipe.data, folders, lowercase=recipe.lowercase)[1]
+    return CarriedTest("test.txt.xz", f"\n{recipe.data.train[0].separator}\n".join(held))
+
+
+def _can_be_carried(data: FilesConfig | PromptsConfig) -> bool:
+    """One text, or documents with a line between them; other files cannot be told apart without their settings."""
+    if isinstance(data, PromptsConfig):
+        return False
+    first = data.train[0].documents
+    return first == "separated" or (first == "whole" and len(data.train) == 1 and len(data.valid) <= 1)
 
 
 def _test(data: FilesConfig | PromptsConfig, valid: Stream, text_bytes: int, words: WordLists | None) -> Test:

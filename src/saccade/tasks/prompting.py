@@ -93,7 +93,7 @@ def accuracies(
 def right_answers(completer: Completer, asked: Sequence[Question]) -> int:
     """How many of the questions are answered exactly, white space around it aside."""
     longest = max(len(ids) for ids in completer.vocabulary.encode([one.answer for one in asked])) + 2
-    answers = completer.answer([one.page for one in asked], Request(max_tokens=longest, stop=("\n",)))
+    answers = completer.answer([one.page for one in asked], Request(temperature=0, max_tokens=longest, stop=("\n",)))
     return sum(
         not isinstance(answer, UserError) and answer.text.strip() == one.answer.strip()
         for answer, one in zip(answers, asked, strict=True)

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from saccade.carried import CarriedTest
 from saccade.data.copies import Copies
 from saccade.data.phonemes import as_phonemes, as_signs, read_dictionary
 from saccade.data.sources import Mixture
@@ -68,6 +69,7 @@ class PronunciationTask:
             figure=lambda pipeline: _figure(pipeline, held),
             files=[*data.train, *data.valid, *data.test],
             test=(lambda pipeline, _, report: _scores(pipeline, tested, Request(), report)) if tested else None,
+            carried=(lambda: _carried(tested)) if tested else None,
         )
         return prepare_pairs(recipe, parts, out, resume=resume, report=report)
 
@@ -106,6 +108,10 @@ def _scores(pipeline: Pronouncer, pairs: Sequence[Pair], request: Request, repor
     words, accepted = by_source(pairs)
     said = answered(pipeline, words, request, report)
     return pronunciation_scores(said, [[as_phonemes(one) for one in some] for some in accepted])
+
+
+def _carried(pairs: Sequence[Pair]) -> CarriedTest:
+    return CarriedTest("test.tsv.xz", "".join(f"{word}\t{as_phonemes(signs)}\n" for word, signs in pairs))
 
 
 def _read(names: Sequence[str], folders: Sequence[Path]) -> list[Pair]:

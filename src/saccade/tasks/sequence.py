@@ -11,6 +11,7 @@ from pydantic import Field
 from torch import nn
 
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.carried import CarriedTest
 from saccade.config import Record, Table
 from saccade.data.batches import SequencePairs
 from saccade.data.copies import Copies, encode_copies
@@ -80,6 +81,7 @@ class SequenceParts:
     settings: Table = field(default_factory=dict)
     """More settings for config.json."""
     test: Test | None = None
+    carried: Callable[[], CarriedTest] | None = None
     words: Sequence[str] | None = None
     """Lexicon of the model, if it has one."""
     ending: Callable[[Sampler], str] = lambda _: ""
@@ -145,6 +147,7 @@ def prepare_pairs(
         files=parts.files,
         test=parts.test,
         words=parts.words,
+        carried=parts.carried,
         figure=parts.figure,
     )
 

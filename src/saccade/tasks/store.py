@@ -18,8 +18,9 @@ def store(recipe: Recipe, prepared: Prepared, outcome: Outcome, out: Path, repor
     """Scores are of the stored weights, rounding included. The card comes last: a folder with a card is finished."""
     names = {"task": recipe.task, "name": recipe.name, "marks": prepared.marks.table()}
     tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
-    model = prepared.work.model
-    write_folder(out, names | prepared.settings, model, tokenizer, storage=prepared.storage, words=prepared.words)
+    model, config = prepared.work.model, names | prepared.settings
+    carried = prepared.carried() if prepared.carried and recipe.card.carry_test else None
+    write_folder(out, config, model, tokenizer, storage=prepared.storage, words=prepared.words, carried=carried)
     scores: list[Score] = []
     arithmetic = compare_arithmetic(read_folder(out), prepared.figure) if prepared.figure else None
     if arithmetic:

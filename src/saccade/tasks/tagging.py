@@ -10,8 +10,9 @@ from pydantic import Field
 from torch import nn
 
 from saccade.arch.heads import EncoderModel, TagsHead
+from saccade.carried import CarriedTest
 from saccade.config import Record
-from saccade.data.conllu import Sentence, TagColumn, read_conllu
+from saccade.data.conllu import Sentence, TagColumn, only_column, read_conllu
 from saccade.data.encoded import Words
 from saccade.data.labelled import tagged_batch
 from saccade.data.ragged import Ragged
@@ -129,6 +130,7 @@ class TaggingTask:
             messages=told,
             files=[*data.train, *data.valid, *data.test],
             test=(lambda pipeline, _, report: scores(pipeline, tested, report)) if tested else None,
+            carried=(lambda: CarriedTest("test.conllu.xz", only_column(tested, data.column))) if tested else None,
             figure=lambda pipeline: Figure("accuracy", accuracy(answers(pipeline, valid), bootstrap=0).value),
         )
 

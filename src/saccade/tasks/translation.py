@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
+from saccade.carried import CarriedTest
 from saccade.data.augment import AugmentConfig, Augmenter
 from saccade.data.copies import Copies
 from saccade.data.sampler import Sampler
@@ -174,6 +175,7 @@ class TranslationTask:
             test=(lambda pipeline, _, report: _scores(pipeline, *tested, Request(), report, lowercase))
             if tested
             else None,
+            carried=(lambda: _carried(data, folders)) if data.test else None,
             ending=lambda sampler: _plain_ending(recipe, sampler),
         )
         return prepare_pairs(recipe, parts, out, resume=resume, report=report)
@@ -226,6 +228,11 @@ def _mixture(recipe: TranslationRecipe, folders: Sequence[Path]) -> Mixture:
     random = np.random.default_rng(recipe.train.seed)
     again = np.flatnonzero(random.random(len(pairs)) < data.informal_share)
     return mixture.with_more([(as_typed(pairs[i][0]), as_typed(pairs[i][1])) for i in again])
+
+
+def _carried(data: PairsConfig, folders: Sequence[Path]) -> CarriedTest:
+    pairs = read_pairs(as_sources(data.test)[0].paths(folders))
+    return CarriedTest("test.tsv.xz", "".join(f"{source}\t{target}\n" for source, target in pairs))
 
 
 def _plain_ending(recipe: TranslationRecipe, sampler: Sampler) -> str:
