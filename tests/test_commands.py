@@ -28,7 +28,7 @@ from tiny import SENTENCES, Said, ask, write_tiny_model
 COMMANDS = [
     *("translate", "complete", "score", "prompt", "correct", "pronounce", "fill", "classify", "tag", "run", "look"),
     *("train", "resume", "clean", "evaluate", "compare", "transfer", "import", "models", "show", "data", "doctor"),
-    "cache",
+    *("cache", "completion"),
 ]
 PNG = b"\x89PNG\r\n\x1a\n"
 SENTENCE = "one cat sees three dogs"

@@ -5,9 +5,17 @@ from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """What was wrong, with the numbers, and what to do next, in one line. Exit code 1."""
+    """What is wrong with an input, a file or an option, and what to do next, in one line.
+
+    >>> try:
+    ...     saccade.load("en-ez")
+    ... except saccade.UserError as error:
+    ...     print(str(error)[:45])
+    no model 'en-ez'; did you mean en-es?; give a
+    """
 
     exit_code = 1
+    """How a command ends that fails with it."""
 
     def __init__(self, message: str) -> None:
         # Names out of files may hold line breaks; an error stays one line all the same.

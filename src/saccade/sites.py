@@ -64,7 +64,11 @@ class Look(Generic[A]):
 
 @dataclass(frozen=True)
 class Edit:
-    """What a watcher changes while the model runs."""
+    """What `saccade.watch` changes while a model runs: heads that are switched off, positions that nobody may look at.
+
+    >>> saccade.Edit(without_heads=[("decoder.blocks.1.cross_attention", 3)], without_source=[2])  # doctest: +ELLIPSIS
+    Edit(without_heads=[('decoder.blocks.1.cross_attention', 3)], without_source=[2], ...)
+    """
 
     without_heads: Collection[tuple[str, int]] = ()
     """Layer names and heads, counted from 0, whose output is zero."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from saccade.cli.asking import MOST_ANSWERS, LookingOptions, answer_all
+from saccade.cli.names import ModelName
 from saccade.errors import WrongUse
 from saccade.pipelines.table import TASKS
 
@@ -65,7 +66,7 @@ class Options(LookingOptions):
 DEFAULTS = Options()
 
 
-def translate(*texts: str, model: str = TASKS["translation"].model, options: Options = DEFAULTS) -> int:
+def translate(*texts: str, model: ModelName = TASKS["translation"].model, options: Options = DEFAULTS) -> int:
     """Translate sentences: the arguments, or each line of standard input.
 
     For example:
@@ -86,7 +87,7 @@ def translate(*texts: str, model: str = TASKS["translation"].model, options: Opt
     return answer_all(texts, model, options, TASKS["translation"])
 
 
-def run(model: str, /, *inputs: str, question: str | None = None, options: Options = DEFAULTS) -> int:
+def run(model: ModelName, /, *inputs: str, question: str | None = None, options: Options = DEFAULTS) -> int:
     """Run any model: on texts, or on files if it reads pictures or sounds.
 
     Texts are the arguments, or each line of standard input. Files are the arguments; folders and globs stand for the
@@ -111,7 +112,7 @@ def run(model: str, /, *inputs: str, question: str | None = None, options: Optio
 
 
 def look(
-    model: str,
+    model: ModelName,
     input: str,
     *,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,

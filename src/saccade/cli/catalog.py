@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Literal
 
+from saccade.cli.names import ModelName
+
 LARGEST_CARD = 2**20
 
 
@@ -36,7 +38,7 @@ def models(*, format: Literal["text", "json"] = "text") -> int:
     return 0
 
 
-def show(model: str, /) -> int:
+def show(model: ModelName, /) -> int:
     """Print a model's card.
 
     For example:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from saccade.cli.names import RecipeName
 from saccade.cli.output import make_folder
 from saccade.cli.train import ended
 from saccade.errors import UserError, WrongUse
@@ -20,7 +21,7 @@ EXPERIMENTS = ("anatomy", "bottleneck", "pooling")
 
 
 def compare(
-    *recipes: str,
+    *recipes: RecipeName,
     budget: str = "10m",
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     set_: Annotated[list[str], Parameter(name="--set", negative="")] = [],  # noqa: B006

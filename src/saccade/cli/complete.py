@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from saccade.cli.answer import Options
 from saccade.cli.asking import draw_looks
 from saccade.cli.curve import load_language_model
+from saccade.cli.names import ModelName
 from saccade.cli.output import STREAM, answers_to, tell
 from saccade.cli.reading import checked
 from saccade.errors import UserError, WrongUse
@@ -26,7 +27,7 @@ MOST_COMPLETIONS = 1000
 
 def complete(
     *prompts: str,
-    model: str = ROW.model,
+    model: ModelName = ROW.model,
     max_tokens: int = 200,
     temperature: float | None = None,
     top_k: int | None = None,
@@ -142,7 +143,7 @@ def complete(
 
 def score(
     *texts: str,
-    model: str = ROW.model,
+    model: ModelName = ROW.model,
     format: Literal["text", "json"] = "text",
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,

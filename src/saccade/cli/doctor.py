@@ -4,10 +4,12 @@ import json
 import sys
 from typing import Any, Literal
 
+from saccade.cli.names import ModelName
+
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16")
 
 
-def doctor(model: str | None = None, /, *, format: Literal["text", "json"] = "text") -> int:
+def doctor(model: ModelName | None = None, /, *, format: Literal["text", "json"] = "text") -> int:
     """Show what Saccade found on this machine; with a model, also what runs it and why.
 
     Commands use the C kernels for models whose parts these know: in int8 if that loses nothing on the model's

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from saccade.cli.answer import Options
+from saccade.cli.names import ModelName
 from saccade.cli.output import tell
 from saccade.cli.progress import progress_bar
 from saccade.errors import MissingData
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: str,
+    model: ModelName,
     /,
     *files: Path,
     data: Path | None = None,

@@ -15,6 +15,7 @@ from saccade.cli.catalog import data, models, show
 from saccade.cli.clean import clean
 from saccade.cli.compare import compare
 from saccade.cli.complete import complete, score
+from saccade.cli.completion import completion
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
@@ -67,6 +68,7 @@ for command in (
     data,
     doctor,
     cache,
+    completion,
 ):
     app.command(command)
 

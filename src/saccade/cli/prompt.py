@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from saccade.cli.answer import Options
 from saccade.cli.curve import COUNTS, PICTURES, load_language_model, measure, measure_families
+from saccade.cli.names import ModelName
 from saccade.cli.output import answers_to, tell
 from saccade.cli.progress import progress_bar
 from saccade.cli.reading import Lines, checked, on_one_line, standard_input
@@ -37,7 +38,7 @@ def prompt(
     families: Annotated[bool, Parameter(negative="")] = False,
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
-    model: str = "prompts",
+    model: ModelName = "prompts",
     show: Annotated[bool, Parameter(negative="")] = False,
     temperature: float = 0.0,
     seed: int = 0,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from saccade.cli.asking import answer_all
+from saccade.cli.names import ModelName
 from saccade.cli.understand import PlainOptions, ReadingOptions
 from saccade.pipelines.table import TASKS
 
@@ -22,7 +23,7 @@ class CorrectingOptions(PlainOptions):
 DEFAULTS = CorrectingOptions()
 
 
-def correct(*texts: str, model: str = TASKS["correction"].model, options: CorrectingOptions = DEFAULTS) -> int:
+def correct(*texts: str, model: ModelName = TASKS["correction"].model, options: CorrectingOptions = DEFAULTS) -> int:
     """Correct misspellings: in the arguments, or in each line of standard input.
 
     Case, punctuation, numbers, names, addresses and code stay as they are.
@@ -58,7 +59,7 @@ PRONOUNCING = PronouncingOptions()
 
 def pronounce(
     *texts: str,
-    model: str = TASKS["pronunciation"].model,
+    model: ModelName = TASKS["pronunciation"].model,
     ipa: Annotated[bool, Parameter(negative="")] = False,
     options: PronouncingOptions = PRONOUNCING,
 ) -> int:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from saccade.cli.names import ModelName, RecipeName
+
 if TYPE_CHECKING:
     from saccade.tasks.fit import Fitted
 
@@ -13,12 +15,12 @@ DeviceName = Literal["auto", "cpu", "cuda", "mps"]
 
 
 def train(
-    recipe: str,
+    recipe: RecipeName,
     /,
     *files: Path,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     set_: Annotated[list[str], Parameter(name="--set", negative="")] = [],  # noqa: B006
-    from_: Annotated[str, Parameter(name="--from")] = "",
+    from_: Annotated[ModelName, Parameter(name="--from")] = "",
     data: Path | None = None,
     device: DeviceName | None = None,
     tensorboard: Annotated[bool, Parameter(negative="")] = False,

@@ -6,15 +6,16 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from saccade.cli.names import RecipeName, offered_models
 from saccade.cli.output import make_folder
 from saccade.errors import WrongUse
 
 
 def transfer(
-    recipe: str,
+    recipe: RecipeName,
     /,
     *,
-    init: Annotated[list[str], Parameter(negative="")] = ["bert-mini"],  # noqa: B006
+    init: Annotated[list[str], Parameter(negative="", completer=offered_models)] = ["bert-mini"],  # noqa: B006
     examples: Annotated[list[str], Parameter(negative="")] = ["50", "200", "1000", "all"],  # noqa: B006
     seeds: int = 3,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from cyclopts import Parameter
 
 from saccade.cli.asking import MOST_ANSWERS, LookingOptions, answer_all
+from saccade.cli.names import ModelName
 from saccade.cli.output import answers_to
 from saccade.cli.progress import progress_bar
 from saccade.errors import WrongUse
@@ -71,7 +72,7 @@ class TaggingOptions(ReadingOptions):
 PLAIN, FILLING, TAGGING = PlainOptions(), FillingOptions(), TaggingOptions()
 
 
-def fill(*texts: str, model: str = TASKS["masked"].model, options: FillingOptions = FILLING) -> int:
+def fill(*texts: str, model: ModelName = TASKS["masked"].model, options: FillingOptions = FILLING) -> int:
     """Fill gaps, written [MASK]: in the arguments, or in each line of standard input.
 
     For example:
@@ -90,7 +91,7 @@ def fill(*texts: str, model: str = TASKS["masked"].model, options: FillingOption
     return answer_all(texts, model, options, TASKS["masked"])
 
 
-def classify(*texts: str, model: str, options: PlainOptions = PLAIN) -> int:
+def classify(*texts: str, model: ModelName, options: PlainOptions = PLAIN) -> int:
     """Classify texts: the arguments, or each line of standard input.
 
     Separate the two texts of a pair by a tab.
@@ -113,7 +114,7 @@ def classify(*texts: str, model: str, options: PlainOptions = PLAIN) -> int:
 
 
 def tag(
-    *texts: str, model: str = TASKS["tagging"].model, file: Path | None = None, options: TaggingOptions = TAGGING
+    *texts: str, model: ModelName = TASKS["tagging"].model, file: Path | None = None, options: TaggingOptions = TAGGING
 ) -> int:
     """Tag the words of sentences: of the arguments, or of each line of standard input.
 

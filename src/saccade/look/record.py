@@ -41,9 +41,17 @@ class LayerLooks:
 
 @dataclass(frozen=True, eq=False)
 class Looks:
-    """All attention of one answer, layer by layer."""
+    """Where a model looked while it gave one answer: the attention weights of every layer and head. `answer.looks`.
+
+    >>> looks = saccade.load("en-es")("this cat is very large").looks
+    >>> looks.target
+    [' este', ' gato', ' es', ' muy', ' grande', '(end)']
+    >>> looks.cross.shape  # layers, heads, tokens written, tokens read
+    (3, 4, 6, 6)
+    """
 
     layers: tuple[LayerLooks, ...]
+    """In the order they looked."""
     layer: int | None = None
     """The layer that is drawn unless another is asked for, counted from 1; None: the clearest one."""
 
@@ -189,6 +197,7 @@ class Looks:
 
     @staticmethod
     def load(path: str | Path) -> "Looks":
+        """Read a file that `save` wrote."""
         from saccade.look.file import load_looks
 
         return load_looks(Path(path))

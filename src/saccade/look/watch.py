@@ -15,6 +15,12 @@ def watch(model: object, edit: Edit | None = None) -> Iterator[Heard[Any, Any]]:
 
     A loaded model answers in exact float32 while it is watched; `edit` switches off heads or hides positions. A PyTorch
     module is heard alone; of loaded models, every one that answers inside the block.
+
+    >>> translator = saccade.load("en-es")
+    >>> with saccade.watch(translator, saccade.Edit(without_source=[1])) as looks:
+    ...     text = translator("this cat is very large").text
+    >>> {look.kind for look in looks} == {"encoder", "decoder", "cross"}
+    True
     """
     if hasattr(model, "named_modules"):  # a PyTorch module, which tells its own watcher
         from saccade.nn.watch import watch as watch_modules

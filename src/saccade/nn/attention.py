@@ -21,7 +21,15 @@ SCALED_DOT = ScaledDot()
 def attention(
     q: Tensor, k: Tensor, v: Tensor, *, score: Score = SCALED_DOT, mask: Mask | None = None, bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """softmax(score(q, k) + bias) v: a weighted average of the values. Returns context and weights."""
+    """softmax(score(q, k) + bias) v: a weighted average of the values. Returns context and weights.
+
+    `mask` says which keys a query may look at; a query that may look at none gets zeros.
+
+    >>> import torch
+    >>> context, weights = saccade.attention(torch.randn(2, 8), torch.randn(5, 8), torch.randn(5, 8))
+    >>> context.shape, weights.shape
+    (torch.Size([2, 8]), torch.Size([2, 5]))
+    """
     scores = score(q, k)
     if bias is not None:
         scores = scores + bias

@@ -30,7 +30,9 @@ class Answer:
     source: str
     """The input: the text itself, or the name of the file."""
     text: str
+    """What the model says: a translation, a class, a completed text."""
     score: float
+    """How sure it is; each task says of what kind: a probability or a log-probability."""
     _: KW_ONLY
     others: list[Self] = field(default_factory=list, repr=False)
     """Further answers that were asked for, best first."""

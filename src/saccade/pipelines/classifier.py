@@ -42,6 +42,7 @@ class Class(Answer):
     """What a text was taken for: the class and its probability, or a number."""
 
     is_number: bool = False
+    """The model gives numbers, and the score is the number."""
 
     def record(self) -> Values:
         if self.is_number:
@@ -53,7 +54,10 @@ class Class(Answer):
 
 
 class Classifier(Pipeline[PairItem, Class]):
-    """Says of what class a text is; without classes, which number it has."""
+    """Says of what class a text is; a model that was trained on numbers says which number it has.
+
+    None is bundled: `saccade.train("classification", "reviews.tsv", out="my-model")` makes one.
+    """
 
     def __init__(
         self, model: TextModel, vocabulary: Vocabulary, classes: Sequence[str], *, middle: float, spread: float

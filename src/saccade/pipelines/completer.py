@@ -47,7 +47,9 @@ class Completion(Answer):
     ended: str
     """end: the model ended it; stop: a stop string; length: the limit."""
     prompt_ids: list[int]
+    """The tokens of the prompt."""
     ids: list[int]
+    """The tokens that were written."""
 
     @property
     def prompt(self) -> str:
@@ -56,6 +58,7 @@ class Completion(Answer):
 
     @property
     def logprob(self) -> float:
+        """The score."""
         return self.score
 
     def record(self) -> Values:
@@ -78,6 +81,7 @@ class Completer(Pipeline[TextItem, Completion]):
     options = frozenset({"beam", "alpha", "temperature", "seed", "top_k", "top_p", "repetition", "stop", "max_tokens"})
 
     rows_at_once = 32
+    """Texts written side by side."""
     default_tokens = 200
     default_temperature = 0.8
 

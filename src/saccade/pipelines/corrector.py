@@ -41,6 +41,7 @@ class Correction(Answer):
     penalty."""
 
     edits: list[TextEdit]
+    """What was changed, in the order of the text."""
     parts: list[Translation] = field(repr=False)
     """What was written for each stretch of the text."""
 
@@ -79,7 +80,11 @@ class CorrectorSettings(TaskSettings):
 
 
 class Corrector(Pipeline[TextItem, Correction]):
-    """Corrects: `corrector("I recieve teh letter.")`. Case, punctuation, numbers, addresses and code stay.
+    """Mends misspellings. Case, punctuation, numbers, addresses and code stay.
+
+    >>> corrector = saccade.load("speller")
+    >>> corrector("Did you recieve a leter?").text
+    'Did you receive a letter?'
 
     A translator of misspelt into right text is asked, and believed where it is sure enough.
     """

@@ -45,6 +45,7 @@ class Filling(Answer):
     words: list[str]
     """What fills each gap."""
     ids: list[int] = field(repr=False)
+    """The tokens that fill each gap."""
     read_ids: list[int] = field(repr=False)
     """As it was read, with masks in the gaps."""
 
@@ -71,7 +72,12 @@ class _Gapped:
 
 
 class Filler(Pipeline[TextItem, Filling]):
-    """Fills gaps: `filler("the cat sat on the [MASK]")`; a gap is one piece of the vocabulary, mostly a word."""
+    """Fills gaps in a text. A gap is one piece of the vocabulary, mostly a word.
+
+    >>> filler = saccade.load("bert-mini")
+    >>> filler("the cat sat on the [MASK]").words
+    ['tree']
+    """
 
     def __init__(self, model: TextModel, vocabulary: Vocabulary) -> None:
         if vocabulary.marks.mask is None:

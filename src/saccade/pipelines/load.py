@@ -65,11 +65,14 @@ def load(model: str | Path, how: How | None = None) -> Any: ...
 def load(model: str | Path, how: How | None = None) -> Any:
     """A bundled model by name, or a model folder by path, ready to be called.
 
+    The task of the model says what it is: a `Translator`, a `Completer`, a `Tagger` …
+
     `how` it computes: "exact", "int16" or "int8". By default, on the C kernels where these know all its parts: int8 if
     that lost nothing on its validation part, else int16; elsewhere exact float32. `saccade doctor MODEL` shows it.
 
     >>> translator = saccade.load("en-es")
     >>> translator("this cat is very large").text
+    'este gato es muy grande'
     """
     return open_folder(read_folder(model_path(model)), how)
 

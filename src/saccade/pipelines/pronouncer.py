@@ -28,6 +28,7 @@ class Pronunciation(Answer):
     word stands as it is. Its score is the log-probability with the length penalty."""
 
     ipa: str
+    """The same in the International Phonetic Alphabet."""
     parts: list[Translation] = field(repr=False)
     """What was written for each word."""
 
@@ -41,7 +42,13 @@ class Pronunciation(Answer):
 
 
 class Pronouncer(Pipeline[TextItem, Pronunciation]):
-    """Pronounces: `pronouncer("saccade")`. A translator of letters into phonemes is asked word by word."""
+    """Says how words are pronounced, in the phonemes of CMUdict. A translator of letters into phonemes is asked word by
+    word.
+
+    >>> pronouncer = saccade.load("pronouncer")
+    >>> pronouncer("eye").text, pronouncer("eye").ipa
+    ('AY', 'aɪ')
+    """
 
     options = Translator.options
 

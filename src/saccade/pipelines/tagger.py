@@ -50,8 +50,11 @@ class Tagged(Answer):
     """A sentence and the tags of its words; its score is the mean probability of the tags."""
 
     sentence: Sentence
+    """Its words, and the spaces between them."""
     tags: list[str]
+    """One for each word."""
     column: TagColumn
+    """The column of CoNLL-U that the tags are of."""
 
     @property
     def words(self) -> list[tuple[str, str]]:
@@ -69,7 +72,12 @@ class Tagged(Answer):
 
 
 class Tagger(Pipeline[TextItem, Tagged]):
-    """Tags: `tagger("The cat sat.")`."""
+    """Tags the words of sentences.
+
+    >>> tagger = saccade.load("tagger")
+    >>> tagger("The cat sat.").text
+    'The/DET cat/NOUN sat/VERB ./PUNCT'
+    """
 
     options = frozenset()
 

@@ -36,6 +36,7 @@ class PairSource(Source[PairItem, Collated]):
     context: int = 512
     """Tokens of a row; longer texts lose their ends."""
     vocabulary: "Vocabulary | None" = field(default=None, repr=False, compare=False)
+    """What cuts texts into tokens."""
 
     kind: ClassVar[str] = "pair"
     takes: ClassVar[str] = "a text, or two as a tuple or with a tab between"

@@ -26,7 +26,9 @@ class PictureQuestionSource(Source[PictureQuestionItem, tuple[Collated, Collated
     """`(picture, "what is it?")`, or a file's name and the question with a tab between."""
 
     picture: PictureSource = field(default_factory=PictureSource)
+    """How the picture is read."""
     question: TextSource = field(default_factory=lambda: TextSource(longest=5_000))
+    """How the question is read."""
 
     kind: ClassVar[str] = "picture and question"
     takes: ClassVar[str] = "a tuple of a picture and a question, or a file's name and a question with a tab between"

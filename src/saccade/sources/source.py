@@ -29,6 +29,7 @@ class Source(ABC, Generic[Item, Made]):
     """A kind of input. Sources are frozen records: their fields are sizes and limits."""
 
     kind: ClassVar[str]
+    """Its name."""
     takes: ClassVar[str]
     """What a raw input may be, in words, for errors and help."""
     suffixes: ClassVar[tuple[str, ...]] = ()
@@ -41,6 +42,7 @@ class Source(ABC, Generic[Item, Made]):
 
     @property
     def takes_files(self) -> bool:
+        """Whether it reads files."""
         return bool(self.suffixes)
 
     @property

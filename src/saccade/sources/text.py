@@ -33,6 +33,7 @@ class TextSource(Source[TextItem, Collated]):
     most_tokens: int | None = None
     """Tokens beyond which a text is refused."""
     vocabulary: "Vocabulary | None" = field(default=None, repr=False, compare=False)
+    """What cuts texts into tokens."""
 
     kind: ClassVar[str] = "text"
     takes: ClassVar[str] = "a text is a string"

@@ -55,21 +55,23 @@ def train(
 ) -> Any:
     """Train a model and return it, as `saccade.load` does. What the command `saccade train` does.
 
-    >>> classifier = saccade.train("classification", "reviews.tsv", out="my-model")
-    >>> classifier("what a film").text
-    >>> saccade.train("en-es", out="small", data="~/data", settings={"train.steps": 500, "model.encoder.layers": 2})
+        classifier = saccade.train("classification", "reviews.tsv", out="my-model")
+        classifier("what a film").text
+        saccade.train("en-es", out="small", data="~/data", settings={"train.steps": 500, "model.encoder.layers": 2})
 
-    recipe: a task, such as "translation", with your own `files`; or the name or file of a recipe, which names its data.
-    out: the output folder, which becomes the model folder. Default: runs/NAME.
-    settings: changes of the recipe by dotted key, as `--set` has them; tables in it are taken apart, so that
-        {"train": {"steps": 500}} means the same as {"train.steps": 500}.
-    init: a model to start from, for tasks with an encoder; its vocabulary and sizes replace those of the recipe.
-    data: the folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
-    device: "cpu", "cuda" or "mps"; by default the recipe's, which is "auto": a GPU if there is one.
-    resume: go on with the training in `out`, if there is one. Ctrl-C (KeyboardInterrupt) saves after the step under
-        way; the same call with resume=True goes on from there, bit for bit.
-    tensorboard: also write the curves for TensorBoard, to OUT/tensorboard.
-    quiet: print no progress.
+    - `recipe`: a task, such as "translation", with your own `files`; or the name or file of a recipe, which names its
+      data.
+    - `files`: the task's files; for classification a TSV with a column of texts and one of labels.
+    - `out`: the output folder, which becomes the model folder. Default: runs/NAME.
+    - `settings`: changes of the recipe by dotted key, as `--set` has them; tables in it are taken apart, so that
+      {"train": {"steps": 500}} means the same as {"train.steps": 500}.
+    - `init`: a model to start from, for tasks with an encoder; its vocabulary and sizes replace those of the recipe.
+    - `data`: the folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
+    - `device`: "cpu", "cuda" or "mps"; by default the recipe's, which is "auto": a GPU if there is one.
+    - `resume`: go on with the training in `out`, if there is one. Ctrl-C (KeyboardInterrupt) saves after the step under
+      way; the same call with resume=True goes on from there, bit for bit.
+    - `tensorboard`: also write the curves for TensorBoard, to OUT/tensorboard.
+    - `quiet`: print no progress.
     """
     given = [files] if isinstance(files, str | Path) else list(files or [])
     paths = [Path(file).expanduser() for file in given]
