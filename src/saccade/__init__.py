@@ -48,12 +48,19 @@ class _Callable(ModuleType):
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Train a model and return it; `help(saccade.tasks.training.train)` tells the options."""
-        return import_module("saccade.tasks.training").train(*arguments, **options)
+        return _training().train(*arguments, **options)
 
     @property
     def __signature__(self) -> Any:
         """For notebooks and editors."""
-        return import_module("inspect").signature(import_module("saccade.tasks.training").train)
+        return import_module("inspect").signature(_training().train)
+
+
+def _training() -> Any:
+    if find_spec("torch") is None:
+        user_error = import_module("saccade.errors").UserError
+        raise user_error("saccade.train needs torch, which is not installed: pip install 'saccade[train]'")
+    return import_module("saccade.tasks.training")
 
 
 # Python puts a package into the name space of its parent when it is first imported, so that a function of the same

@@ -83,7 +83,9 @@ class Completer(Pipeline[TextItem, Completion]):
     rows_at_once = 32
     """Texts written side by side."""
     default_tokens = 200
+    """The longest text, in tokens, unless `max_tokens` is given."""
     default_temperature = 0.8
+    """The temperature of sampling, unless `temperature` is given."""
 
     def __init__(
         self, model: LanguageRuntime, vocabulary: Vocabulary, *, marked: bool, lowercase: bool = False
