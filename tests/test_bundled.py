@@ -75,7 +75,9 @@ def test_bundled_models_are_small_and_their_cards_complete() -> None:
         (["bert-mini", "tagger"], 9e6),
         (["speller", "pronouncer"], 6e6),
     ):
-        files = [file for name in names if (ZOO / name).exists() for file in (ZOO / name).iterdir()]
+        # The limits are of models; a test part that a folder carries comes on top.
+        folders = [ZOO / name for name in names if (ZOO / name).exists()]
+        files = [file for folder in folders for file in folder.iterdir() if not file.name.startswith("test.")]
         assert sum(file.stat().st_size for file in files) < most, names
     for path in bundled_models():
         card = (path / "README.md").read_text(encoding="utf-8")
