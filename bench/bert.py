@@ -34,7 +34,7 @@ from saccade.runtime.contract import How
 
 ONNXRUNTIME = "onnxruntime"
 NEEDS = {HUGGING_FACE: "transformers", ONNXRUNTIME: "onnxruntime", CTRANSLATE2: "ctranslate2"}
-HOWS: tuple[How, ...] = (DEFAULT, "int16", "exact")
+HOWS: tuple[How, ...] = (DEFAULT, "int16")
 
 
 def compare_bert(settings: Settings) -> Report:
