@@ -15,6 +15,7 @@ from saccade.arch.gpt import GptConfig
 from saccade.errors import UserError
 from saccade.folder import FORMAT, digest_of, read_folder
 from saccade.runtime.open import LanguageRuntime
+from saccade.runtime.packed_layers import PackedLayers
 
 CONFIG = GptConfig(layers=2, width=64, heads=4, feedforward=96, context=32)
 VOCABULARY = 300
@@ -84,6 +85,20 @@ def test_the_second_start_packs_nothing(tmp_path: Path, home: Path, monkeypatch:
     monkeypatch.setattr("saccade.runtime.packing.Packed.of", refuse)
     monkeypatch.setattr(hashlib, "file_digest", refuse)
     assert np.array_equal(logits(path), expected)
+
+
+def test_layers_of_another_arithmetic_stay_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """int16 may pack one layer in int8 beside the others: neither way of loading undoes what the other kept."""
+    weights = read_folder(write_model(tmp_path / "model")).tensors(CONFIG.weights(VOCABULARY)).below("decoder")
+    names = ["head", "blocks.0.feedforward.widen"]
+    for some in (names[:1], names):
+        layers = PackedLayers(weights)
+        for name in some:
+            layers.layer(name, 8)
+        layers.keep()
+    monkeypatch.setattr("saccade.runtime.packing.Packed.of", None)
+    layers = PackedLayers(weights)
+    assert [layers.layer(name, 8).bits for name in names] == [8, 8]
 
 
 def test_models_do_not_share_what_is_packed(tmp_path: Path, home: Path) -> None:

@@ -25,7 +25,9 @@ class PackedLayers:
 
     def __init__(self, weights: Weights) -> None:
         self.weights = weights
-        self.made: dict[str, Packed] = {}
+        self.used: dict[str, Packed] = {}
+        self.made: set[int] = set()
+        """The numbers of bits in which something was packed."""
         identity = weights.identity if isinstance(weights, StoredTensors) else ""
         # Kernels of another processor order the weights in another way.
         key = hashlib.sha256(f"{identity} {native.identity()}".encode()).hexdigest()[:32]
@@ -37,19 +39,25 @@ class PackedLayers:
         weight, label = row_table(self.weights, f"{name}.weight"), f"{name} {bits}"
         if self.file and bits not in self.mapped:
             self.mapped[bits] = _MappedLayers.open(f"{self.file}-{bits}")
-        if (mapped := self.mapped.get(bits)) and (found := mapped.layer(label, weight.shape, bits)):
-            return found
-        packed = Packed.of(weight, self.weights.get(f"{name}.bias"), bits)
-        self.made[label] = packed
-        return packed
+        mapped = self.mapped.get(bits)
+        found = mapped.layer(label, weight.shape, bits) if mapped else None
+        if found is None:
+            found = Packed.of(weight, self.weights.get(f"{name}.bias"), bits)
+            self.made.add(bits)
+        self.used[label] = found
+        return found
 
     def keep(self) -> None:
-        """Put into the cache what was packed. Without a cache it is packed again the next time."""
+        """Put into the cache what was packed. Without a cache it is packed again the next time.
+
+        A file is replaced as a whole, so what was mapped from it goes into the new one too: an output layer in int8 may
+        stand beside layers in int16 one time, and among layers in int8 another.
+        """
         if not (isinstance(self.weights, StoredTensors) and self.weights.file):
             return
         self.weights.file.release()
-        for bits in {packed.bits for packed in self.made.values()}:
-            layers = {label: packed for label, packed in self.made.items() if packed.bits == bits}
+        for bits in self.made:
+            layers = {label: packed for label, packed in self.used.items() if packed.bits == bits}
             with suppress(OSError):
                 _write(f"{self.file}-{bits}", layers)
 
