@@ -1,7 +1,6 @@
 """What every front end hands to an encoder's layers, and the one that cuts pictures into patches."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -19,12 +18,6 @@ class Vectors:
     """True where there is something; None when every position is real."""
     grid: tuple[int, int] | None = None
     """Height and width, where the last positions are those of a picture, row by row."""
-
-
-class ReadsInput(Protocol):
-    """A front end: `Embedding` for tokens, `Patches` for pictures."""
-
-    def read(self, source: Tensor, mask: Tensor | None = None) -> Vectors: ...
 
 
 class Patches(nn.Module):
