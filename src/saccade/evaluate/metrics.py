@@ -47,6 +47,15 @@ def chrf(outputs: Sequence[str], references: References, *, lowercase: bool = Fa
     return _score(CHRF(lowercase=lowercase), outputs, references, bootstrap)
 
 
+def sentence_chrf(outputs: Sequence[str], references: References) -> list[float]:
+    """chrF2 of every output by itself."""
+    from sacrebleu.metrics.chrf import CHRF
+
+    metric = CHRF()
+    pairs = zip(outputs, references, strict=True)
+    return [float(metric.sentence_score(output, list(accepted)).score) for output, accepted in pairs]
+
+
 def tokenizer_of(texts: Iterable[str]) -> str:
     """sacrebleu's tokenizer for texts of this script.
 

@@ -78,6 +78,11 @@ class Answer:
         return self.pipeline.look(self)
 
     @property
+    def warnings(self) -> list[str]:
+        """What its reader should know about it, a line each."""
+        return []
+
+    @property
     def image(self) -> "Image | None":
         """The picture that was looked at, if the input has one; `--look` draws into it."""
         return None

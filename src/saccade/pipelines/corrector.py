@@ -101,7 +101,7 @@ class Corrector(Pipeline[TextItem, Correction]):
         """The model of a folder."""
         settings = folder.settings(CorrectorSettings)
         lexicon = None if folder.words is None else Lexicon(folder.words, settings.unknown_word_cost)
-        return cls(Translator.open(folder, how), caution=settings.caution, lexicon=lexicon)
+        return cls(Translator.open(folder, how, whole=True), caution=settings.caution, lexicon=lexicon)
 
     @property
     def source(self) -> TextSource:

@@ -58,7 +58,7 @@ class Pronouncer(Pipeline[TextItem, Pronunciation]):
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None) -> "Pronouncer":
         """The model of a folder."""
-        return cls(Translator.open(folder, how))
+        return cls(Translator.open(folder, how, whole=True))
 
     @property
     def source(self) -> TextSource:

@@ -52,9 +52,9 @@ TASKS = {
             home="saccade.tasks.translation:TranslationTask",
             pipeline="saccade.pipelines.translator:Translator",
             model="en-es",
-            help="Translate sentences.",
+            help="Translate texts.",
             takes=TEXT,
-            limits={"longest": 5_000},
+            limits={"longest": 100_000},
             files="a table of source and target (.tsv, .csv, .jsonl), or two files whose lines translate each other",
         ),
         TaskRow(

@@ -1,7 +1,9 @@
-"""A loaded translation model: sentences in, translations out."""
+"""A loaded translation model: texts in, translations out, sentence by sentence."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import heapq
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, cast
 
@@ -12,6 +14,7 @@ from saccade.axes import Axis, Pieces
 from saccade.data.ragged import in_order
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.parallel import side_by_side
+from saccade.decode.repetition import repeats, without_loops
 from saccade.decode.row import RowRequest
 from saccade.decode.search import SearchConfig, search
 from saccade.errors import UserError
@@ -24,10 +27,13 @@ from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
 from saccade.sites import SOURCE, TARGET
+from saccade.sources.sentences import Span, halve, split_sentences
 from saccade.sources.text import TextItem, TextSource, pad_sources
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
 
 SEARCH = SearchConfig()
+BETWEEN_SENTENCES = 15_485_863
+"""From the number of a sentence's random draws to that of the next one; texts are numbered from 0."""
 Relabel = Callable[[Pieces], Axis]
 """Other labels for the pieces of a text, such as letters."""
 
@@ -43,24 +49,79 @@ class TranslatorSettings(TaskSettings):
     """Sources are read as bytes."""
     layer: Annotated[int, Field(ge=1)] = 1
     """The cross-attention layer that is drawn by default."""
+    split_sentences: bool = True
+    """Texts are cut into sentences, which are translated one by one."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence of a text, and its translation."""
+
+    source: Span
+    """Where it stands in the text."""
+    target: Span
+    """Where its translation stands in the translated text."""
+    hypothesis: Hypothesis = field(repr=False)
+    """What was written for it."""
+    source_ids: list[int] = field(repr=False)
+    """The tokens that were read."""
+    part: bool = False
+    """It is a part of a sentence that was too long."""
+
+    @property
+    def confidence(self) -> float:
+        """The geometric mean of the probabilities of what was written: a bad translation has a low one."""
+        return math.exp(self.hypothesis.logprob / (len(self.hypothesis.tokens) + 1))
+
+    def record(self) -> Values:
+        record: Values = {"start": self.source[0], "stop": self.source[1]}
+        record |= {"target_start": self.target[0], "target_stop": self.target[1]}
+        record |= {"score": round(self.hypothesis.score, 5), "confidence": round(self.confidence, 4)}
+        return record | ({"part": True} if self.part else {}) | ({} if self.hypothesis.finished else {"cut_off": True})
 
 
 @dataclass(frozen=True)
 class Translation(Answer):
-    """One translated sentence; its score is the log-probability with the length penalty."""
+    """A translated text; its score is the sum over its sentences of the log-probability with the length penalty."""
 
-    logprob: float
-    """The natural log of its probability, without the length penalty."""
-    source_ids: list[int]
-    """The tokens that were read."""
-    target_ids: list[int]
-    """The tokens that were written."""
+    sentences: list[Sentence] = field(repr=False)
+    """Its sentences, in order; one where the text was read as a whole."""
+
+    @property
+    def logprob(self) -> float:
+        """The natural log of its probability, without the length penalty."""
+        return sum(sentence.hypothesis.logprob for sentence in self.sentences)
+
+    @property
+    def confidence(self) -> float:
+        """Of its least certain sentence: the geometric mean of the probabilities of what was written."""
+        return min((sentence.confidence for sentence in self.sentences), default=1.0)
+
+    @property
+    def source_ids(self) -> list[int]:
+        """The tokens that were read."""
+        return [token for sentence in self.sentences for token in sentence.source_ids]
+
+    @property
+    def target_ids(self) -> list[int]:
+        """The tokens that were written."""
+        return [token for sentence in self.sentences for token in sentence.hypothesis.tokens]
+
+    @property
+    def warnings(self) -> list[str]:
+        return [
+            f"the translation of {self.source[slice(*sentence.source)][:40]!r} was cut off "
+            f"after {len(sentence.hypothesis.tokens)} tokens"
+            for sentence in self.sentences
+            if not sentence.hypothesis.finished
+        ]
 
     def record(self) -> Values:
         """`best` comes last."""
         record = super().record()
         others = {"best": record.pop("best")} if self.others else {}
-        return record | {"logprob": round(self.logprob, 5)} | others
+        record |= {"logprob": round(self.logprob, 5), "confidence": round(self.confidence, 4)}
+        return record | {"sentences": [sentence.record() for sentence in self.sentences]} | others
 
 
 @dataclass(frozen=True)
@@ -72,8 +133,17 @@ class _Asked:
     best: int
 
 
+@dataclass(frozen=True)
+class _Part:
+    """What is read at once: a sentence, or a part of one that is too long."""
+
+    span: Span
+    ids: list[int]
+    part: bool = False
+
+
 class Translator(Pipeline[TextItem, Translation]):
-    """Translates sentences.
+    """Translates texts, sentence by sentence. What stands between sentences, line ends too, stays as it is.
 
     >>> translator = saccade.load("en-es")
     >>> translator("this cat is very large").text
@@ -84,33 +154,43 @@ class Translator(Pipeline[TextItem, Translation]):
 
     options = frozenset({"beam", "alpha", "best", "prefix", "temperature", "seed"})
     longest_source = 1_000
-    """Tokens beyond which a text is no sentence, and is refused."""
+    """Tokens beyond which a sentence is refused."""
+    long_sentence = 120
+    """Tokens beyond which a sentence is read in parts: models are trained on shorter ones, and drop the end."""
     batch_tokens = 2048
     """Padded source tokens of all beams decoded at once."""
 
     def __init__(
-        self, model: SequenceModel, vocabulary: Vocabulary, config: SearchConfig = SEARCH, *, layer: int = 1
+        self,
+        model: SequenceModel,
+        vocabulary: Vocabulary,
+        config: SearchConfig = SEARCH,
+        *,
+        layer: int = 1,
+        split: bool = True,
     ) -> None:
-        """`layer`: the cross-attention layer that is drawn by default."""
+        """`layer`: the cross-attention layer that is drawn by default. `split`: texts are cut into sentences; False:
+        each is read as a whole."""
         self.model = model
         self.vocabulary = vocabulary
         self.config = config
         self.layer = layer
+        self.split = split
 
     @classmethod
-    def open(cls, folder: ModelFolder, how: How | None = None) -> "Translator":
-        """The model of a folder."""
+    def open(cls, folder: ModelFolder, how: How | None = None, *, whole: bool = False) -> "Translator":
+        """The model of a folder. `whole`: texts are not cut into sentences, whatever the folder says."""
         settings, path = folder.settings(TranslatorSettings), folder.path / "tokenizer.json"
         vocabulary = read_vocabulary(folder.tokenizer, path, source_bytes=settings.source_bytes, marks=folder.marks)
         model = open_sequence(folder, vocabulary, how)
         if settings.layer > max(1, looks := model.config.decoder.looks):
             raise UserError(f"{folder.where}: layer is {settings.layer}, not one of the decoder's 1 to {looks}")
-        return cls(model, vocabulary, settings.search, layer=settings.layer)
+        split = settings.split_sentences and not whole
+        return cls(model, vocabulary, settings.search, layer=settings.layer, split=split)
 
     @cached_property
     def source(self) -> TextSource:
-        source = cast(TextSource, TASKS["translation"].source)
-        return replace(source, vocabulary=self.vocabulary, most_tokens=self.longest_source)
+        return cast(TextSource, TASKS["translation"].source)
 
     @property
     def choice(self) -> Choice:
@@ -118,33 +198,93 @@ class Translator(Pipeline[TextItem, Translation]):
 
     def answer_items(
         self, items: Sequence[TextItem], requests: Sequence[Request], places: Sequence[int], report: Report
-    ) -> list[Translation]:
+    ) -> list[Translation | UserError]:
         asked = once_each(self._asked, requests)
-        answers: dict[int, Translation] = {}
+        parts = self._parts([item.text for item in items], asked)
+        rows = [
+            (part, one, place + number * BETWEEN_SENTENCES)
+            for some, one, place in zip(parts, asked, places, strict=True)
+            if not isinstance(some, UserError)
+            for number, part in enumerate(some)
+        ]
+        found = iter(self._search(rows, report))
+        return [
+            some
+            if isinstance(some, UserError)
+            else self._translation(item.text, some, [next(found) for _ in some], one.best)
+            for item, some, one in zip(items, parts, asked, strict=True)
+        ]
+
+    def _parts(self, texts: Sequence[str], asked: Sequence["_Asked"]) -> list[list[_Part] | UserError]:
+        """What is read of every text, or why it is not."""
+        # A prefix is the beginning of the whole translation: it may be longer than that of the first sentence.
+        spans = [
+            split_sentences(text) if self.split and not one.prefix else [(0, len(text))]
+            for text, one in zip(texts, asked, strict=True)
+        ]
+        ids = iter(self.vocabulary.read([text[a:b] for text, some in zip(texts, spans, strict=True) for a, b in some]))
+        found: list[list[_Part] | UserError] = []
+        for text, some, one in zip(texts, spans, asked, strict=True):
+            parts = [_Part(span, next(ids)) for span in some]
+            longest = max((len(part.ids) for part in parts), default=0)
+            if longest > self.longest_source:
+                where = " in one sentence" if self.split else ""
+                found.append(UserError(f"{longest} tokens{where}; at most {self.longest_source} can be read"))
+            elif self.split and not one.prefix:
+                found.append([short for part in parts for short in self._shorten(text, part)])
+            else:
+                found.append(parts)
+        return found
+
+    def _shorten(self, text: str, part: _Part) -> Iterator[_Part]:
+        """A sentence in parts that are short enough."""
+        start, stop = part.span
+        if len(part.ids) <= self.long_sentence or stop - start < 2:
+            yield part
+            return
+        middle = start + halve(text[start:stop])
+        left = text[start:middle].rstrip()
+        for first, last in ((start, start + len(left)), (middle, stop)):
+            yield from self._shorten(text, _Part((first, last), self.vocabulary.read([text[first:last]])[0], part=True))
+
+    def _search(self, rows: Sequence[tuple[_Part, "_Asked", int]], report: Report) -> list[list[Hypothesis]]:
+        """What was written for every part, best first."""
         # Tokens of all of a text's beams.
-        sizes = np.array(
-            [self.source.size(item) * one.config.beam for item, one in zip(items, asked, strict=True)], dtype=np.int64
-        )
+        sizes = np.array([(len(part.ids) + 1) * one.config.beam for part, one, _ in rows], dtype=np.int64)
+        answers: dict[int, list[Hypothesis]] = {}
 
         def find(chosen: np.ndarray) -> tuple[np.ndarray, list[list[Hypothesis]]]:
-            rows = [self._row(len(items[i].ids), asked[i], places[i]) for i in chosen]
-            batch = self.source.collate([items[i] for i in chosen])
-            memory = self.model.read(batch.values, batch.mask)
-            return chosen, search(self.model.decoder, rows, memory, marks=self.vocabulary.marks)
+            requests = [self._row(len(part.ids), one, place) for part, one, place in (rows[i] for i in chosen)]
+            memory = self.model.read(*pad_sources([rows[i][0].ids for i in chosen], self.vocabulary.marks))
+            return chosen, search(self.model.decoder, requests, memory, marks=self.vocabulary.marks)
 
         # Finished sentences leave their batch. Waiting ones do not join it: measured, it saves 2 % of the steps, since
         # lengths in a batch are alike, and costs more.
         for chosen, found in side_by_side(find, list(in_order(sizes, self.batch_tokens))):
             for i, hypotheses in zip(chosen.tolist(), found, strict=True):
-                first, *others = (self._translation(items[i], one) for one in hypotheses[: asked[i].best])
-                first.others.extend(others)
-                answers[i] = first
-            report(len(answers), len(items))
-        return [answers[i] for i in range(len(items))]
+                part, one, _ = rows[i]
+                answers[i] = _without_repetition(hypotheses, part.ids) if self.split else hypotheses
+                del answers[i][one.best :]
+            report(len(answers), len(rows))
+        return [answers[i] for i in range(len(rows))]
 
-    def _translation(self, item: TextItem, found: Hypothesis) -> Translation:
-        written = self.vocabulary.decode(found.tokens)
-        return Translation(item.text, written, found.score, found.logprob, item.ids, found.tokens, pipeline=self)
+    def _translation(
+        self, text: str, parts: Sequence[_Part], found: Sequence[list[Hypothesis]], best: int
+    ) -> Translation:
+        first, *others = (self._joined(text, parts, chosen) for chosen in likeliest(found, best))
+        first.others.extend(others)
+        return first
+
+    def _joined(self, text: str, parts: Sequence[_Part], written: Sequence[Hypothesis]) -> Translation:
+        """The text with every sentence in its place."""
+        sentences, whole, end = [], "", 0
+        for part, hypothesis in zip(parts, written, strict=True):
+            whole += text[end : part.span[0]]
+            start, end = len(whole), part.span[1]
+            whole += self.vocabulary.decode(hypothesis.tokens)
+            sentences.append(Sentence(part.span, (start, len(whole)), hypothesis, part.ids, part.part))
+        score = sum(hypothesis.score for hypothesis in written)
+        return Translation(text, whole + text[end:], score, sentences, pipeline=self)
 
     def _asked(self, request: Request) -> "_Asked":
         """A request with the model's own settings where it says nothing."""
@@ -163,19 +303,42 @@ class Translator(Pipeline[TextItem, Translation]):
         return RowRequest([self.vocabulary.marks.start], limit, strategy, asked.prefix)
 
     def look(self, answer: Translation) -> Looks:
-        """Every look of a translation, heard in one teacher-forced pass over it."""
+        """Every look of a translation, each sentence heard in one teacher-forced pass over it."""
         return self.look_as(answer, lambda pieces: pieces, lambda pieces: pieces)
 
     def look_as(self, answer: Translation, source: Relabel, target: Relabel) -> Looks:
         """The same, what was read and what was written under other labels."""
-        marks = self.vocabulary.marks
-        tokens, _ = pad_sources([answer.source_ids], marks)
-        read = [marks.start, *answer.target_ids]
+        if not answer.sentences:
+            raise UserError("there is nothing in it to translate, and nothing was looked at")
+        return Looks.join([self._look(one, source, target) for one in answer.sentences])
+
+    def _look(self, sentence: Sentence, source: Relabel, target: Relabel) -> Looks:
+        marks, written_ids = self.vocabulary.marks, sentence.hypothesis.tokens
+        tokens, _ = pad_sources([sentence.source_ids], marks)
+        read = [marks.start, *written_ids]
         heard = self.model.look(tokens, np.array([read]))
         axes: dict[str, Axis] = {
-            SOURCE: source(Pieces.of(self.vocabulary, answer.source_ids, end=True)),
+            SOURCE: source(Pieces.of(self.vocabulary, sentence.source_ids, end=True)),
             TARGET: target(Pieces.of(self.vocabulary, read)),
         }
         # The look from position t decides the token that comes next, so rows are labelled with that token.
-        written = target(Pieces.of(self.vocabulary, answer.target_ids, end=True))
+        written = target(Pieces.of(self.vocabulary, written_ids, end=True))
         return Looks.of(heard, axes, written=written, layer=self.layer)
+
+
+def likeliest(found: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[Hypothesis, ...]]:
+    """The best ways to choose one hypothesis for every sentence, by the sum of their scores."""
+    ways: list[tuple[Hypothesis, ...]] = [()]
+    for hypotheses in found:
+        longer = [(*way, one) for way in ways for one in hypotheses]
+        ways = (
+            heapq.nlargest(count, longer, key=lambda way: sum(one.score for one in way)) if len(longer) > 1 else longer
+        )
+    return ways
+
+
+def _without_repetition(hypotheses: list[Hypothesis], read: list[int]) -> list[Hypothesis]:
+    """The hypotheses that do not go in circles; if all do, the first one with every loop written once."""
+    kept = [one for one in hypotheses if not repeats(one.tokens, read)]
+    first = hypotheses[0]
+    return kept or [replace(first, tokens=without_loops(first.tokens, read), finished=True)]

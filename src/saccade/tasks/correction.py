@@ -202,4 +202,5 @@ def _figure(pipeline: Corrector, pairs: Sequence[Pair]) -> Figure:
 
 def _scores(pipeline: Corrector, pairs: Sequence[Pair], request: Request, report: Report) -> list[Score]:
     sources, truths = [source for source, _ in pairs], [truth for _, truth in pairs]
-    return spelling_scores(sources, answered(pipeline, sources, request, report), truths)
+    outputs = [one.text for one in answered(pipeline, sources, request, report)]
+    return spelling_scores(sources, outputs, truths)

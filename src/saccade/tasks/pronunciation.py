@@ -106,7 +106,7 @@ def _figure(pipeline: Pronouncer, pairs: Sequence[Pair]) -> Figure:
 
 def _scores(pipeline: Pronouncer, pairs: Sequence[Pair], request: Request, report: Report) -> list[Score]:
     words, accepted = by_source(pairs)
-    said = answered(pipeline, words, request, report)
+    said = [one.text for one in answered(pipeline, words, request, report)]
     return pronunciation_scores(said, [[as_phonemes(one) for one in some] for some in accepted])
 
 

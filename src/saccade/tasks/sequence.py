@@ -25,7 +25,7 @@ from saccade.errors import UserError
 from saccade.folder import Storage
 from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
-from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
+from saccade.pipelines.pipeline import One, Pipeline, Report, Request, unreported
 from saccade.pipelines.translator import Translator
 from saccade.tasks.arithmetic import FigureOf
 from saccade.tasks.contract import Prepared, Recipe, Test
@@ -78,6 +78,8 @@ class SequenceParts:
     """Of a loaded model on the validation pairs, as users get it: with the model's own search."""
     files: Sequence[str]
     """Data files, as the recipe names them."""
+    split: bool = False
+    """Sources are translated sentence by sentence."""
     settings: Table = field(default_factory=dict)
     """More settings for config.json."""
     test: Test | None = None
@@ -160,7 +162,7 @@ class _Validation:
     """
 
     def __init__(self, vocabulary: Vocabulary, parts: SequenceParts, search: SearchConfig) -> None:
-        self.vocabulary, self.search, self.figures = vocabulary, search, parts.figures
+        self.vocabulary, self.search, self.figures, self.split = vocabulary, search, parts.figures, parts.split
         self.held = {
             name: (
                 _pairs(encode_copies(vocabulary, Copies(Mixture.of(list(pairs))), LONGEST_VALIDATED), vocabulary.marks),
@@ -172,7 +174,7 @@ class _Validation:
 
     def __call__(self, model: nn.Module) -> dict[str, float]:
         assert isinstance(model, EncoderDecoder)
-        translator = Translator(sequence_runtime(model), self.vocabulary, self.search)
+        translator = Translator(sequence_runtime(model), self.vocabulary, self.search, split=self.split)
         found = {}
         for name, (examples, sources, accepted) in self.held.items():
             outputs = [translation.text for translation in translator(sources, beam=1)]
@@ -200,14 +202,14 @@ def by_source(pairs: Sequence[Pair]) -> tuple[list[str], list[list[str]]]:
     return list(accepted), list(accepted.values())
 
 
-def answered(pipeline: Pipeline[Any, Any], sources: Sequence[str], request: Request, report: Report) -> list[str]:
-    """The output for every source; the first that cannot be read is an error."""
-    outputs = []
+def answered(pipeline: Pipeline[Any, One], sources: Sequence[str], request: Request, report: Report) -> list[One]:
+    """The answer for every source; the first that cannot be read is an error."""
+    answers = []
     for answer in pipeline.answer(sources, request, report=report):
         if isinstance(answer, UserError):
             raise answer
-        outputs.append(answer.text)
-    return outputs
+        answers.append(answer)
+    return answers
 
 
 def _pairs(arrays: dict[str, np.ndarray], marks: Marks) -> SequencePairs:

@@ -1,6 +1,7 @@
 """Translation: sentence pairs in, a sentence-to-sentence model out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar, Literal
@@ -28,7 +29,8 @@ from saccade.data.sources import (
 from saccade.data.split import hold_out, write_pairs
 from saccade.data.text import Pair, find, read_pairs
 from saccade.errors import WrongUse
-from saccade.evaluate.metrics import Score, bleu, chrf
+from saccade.evaluate.classes import spearman
+from saccade.evaluate.metrics import Score, bleu, chrf, sentence_chrf
 from saccade.folder import ModelFolder
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.pipelines.table import TASKS
@@ -90,6 +92,8 @@ class TranslationRecipe(SequenceRecipe):
     data: PairsConfig
     lowercase: bool = False
     """Ignore case in validation and evaluation scores."""
+    split_sentences: bool = True
+    """Translate texts sentence by sentence. False: a line is read as a whole, whatever it holds."""
 
     @model_validator(mode="after")
     def _dropout_has_merges(self) -> "TranslationRecipe":
@@ -171,7 +175,8 @@ class TranslationTask:
             figures=lambda _, outputs, accepted: {"bleu": bleu(outputs, accepted, lowercase=lowercase).value},
             figure=lambda pipeline: _figure(pipeline, held, lowercase=lowercase),
             files=data.files,
-            settings={"lowercase": lowercase},
+            split=recipe.split_sentences,
+            settings={"lowercase": lowercase, "split_sentences": recipe.split_sentences},
             test=(lambda pipeline, _, report: _scores(pipeline, *tested, Request(), report, lowercase))
             if tested
             else None,
@@ -250,7 +255,7 @@ def _figure(pipeline: Translator, held: Mapping[str, Sequence[Pair]], *, lowerca
     found = []
     for pairs in held.values():
         sources, accepted = by_source(pairs)
-        outputs = answered(pipeline, sources, Request(), unreported)
+        outputs = [answer.text for answer in answered(pipeline, sources, Request(), unreported)]
         found.append(bleu(outputs, accepted, lowercase=lowercase).value)
     return Figure("BLEU", sum(found) / len(found))
 
@@ -263,5 +268,9 @@ def _scores(
     report: Report,
     lowercase: bool,
 ) -> list[Score]:
-    outputs = answered(pipeline, sources, request, report)
-    return [metric(outputs, references, lowercase=lowercase, bootstrap=1000) for metric in (bleu, chrf)]
+    answers = answered(pipeline, sources, request, report)
+    outputs = [answer.text for answer in answers]
+    found = [metric(outputs, references, lowercase=lowercase, bootstrap=1000) for metric in (bleu, chrf)]
+    # Whether the model knows its good translations from its bad ones.
+    trust = spearman(sentence_chrf(outputs, references), [answer.confidence for answer in answers])
+    return [*found, replace(trust, name="confidence and chrF", signature=f"{trust.signature}|Spearman")]
