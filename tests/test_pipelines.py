@@ -109,7 +109,7 @@ def test_too_many_tokens_are_refused_alone(translator: Any) -> None:
     many = " ".join("ab" for _ in range(translator.longest_source))
     one, refused = translator.answer(["one", many], Request())
     assert isinstance(one, Answer)
-    assert "tokens; at most 1000" in str(refused)
+    assert "tokens in one sentence; at most 1000" in str(refused)
 
 
 # Every bundled kind

@@ -156,7 +156,7 @@ def test_blank_texts_stay(translator: Translator) -> None:
 
 def test_texts_that_were_cut_off_are_told() -> None:
     cut_off = Hypothesis([1, 2], -1.0, -1.0, finished=False)
-    from saccade.pipelines.translator import Sentence
+    from saccade.pipelines.translator import TranslatedSentence
 
-    found = Translation("so long", "tan", -1.0, [Sentence((0, 7), (0, 3), cut_off, [1, 2])])
+    found = Translation("so long", "tan", -1.0, [TranslatedSentence((0, 7), (0, 3), cut_off, [1, 2])])
     assert found.warnings == ["the translation of 'so long' was cut off after 2 tokens"]

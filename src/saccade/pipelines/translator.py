@@ -54,7 +54,7 @@ class TranslatorSettings(TaskSettings):
 
 
 @dataclass(frozen=True)
-class Sentence:
+class TranslatedSentence:
     """One sentence of a text, and its translation."""
 
     source: Span
@@ -84,7 +84,7 @@ class Sentence:
 class Translation(Answer):
     """A translated text; its score is the sum over its sentences of the log-probability with the length penalty."""
 
-    sentences: list[Sentence] = field(repr=False)
+    sentences: list[TranslatedSentence] = field(repr=False)
     """Its sentences, in order; one where the text was read as a whole."""
 
     @property
@@ -282,7 +282,7 @@ class Translator(Pipeline[TextItem, Translation]):
             whole += text[end : part.span[0]]
             start, end = len(whole), part.span[1]
             whole += self.vocabulary.decode(hypothesis.tokens)
-            sentences.append(Sentence(part.span, (start, len(whole)), hypothesis, part.ids, part.part))
+            sentences.append(TranslatedSentence(part.span, (start, len(whole)), hypothesis, part.ids, part.part))
         score = sum(hypothesis.score for hypothesis in written)
         return Translation(text, whole + text[end:], score, sentences, pipeline=self)
 
@@ -312,7 +312,7 @@ class Translator(Pipeline[TextItem, Translation]):
             raise UserError("there is nothing in it to translate, and nothing was looked at")
         return Looks.join([self._look(one, source, target) for one in answer.sentences])
 
-    def _look(self, sentence: Sentence, source: Relabel, target: Relabel) -> Looks:
+    def _look(self, sentence: TranslatedSentence, source: Relabel, target: Relabel) -> Looks:
         marks, written_ids = self.vocabulary.marks, sentence.hypothesis.tokens
         tokens, _ = pad_sources([sentence.source_ids], marks)
         read = [marks.start, *written_ids]
@@ -338,7 +338,9 @@ def likeliest(found: Sequence[Sequence[Hypothesis]], count: int) -> list[tuple[H
 
 
 def _without_repetition(hypotheses: list[Hypothesis], read: list[int]) -> list[Hypothesis]:
-    """The hypotheses that do not go in circles; if all do, the first one with every loop written once."""
-    kept = [one for one in hypotheses if not repeats(one.tokens, read)]
-    first = hypotheses[0]
-    return kept or [replace(first, tokens=without_loops(first.tokens, read), finished=True)]
+    """Those that do not go in circles, then the others, with every loop written once and ranked below all of those."""
+    clean = [one for one in hypotheses if not repeats(one.tokens, read)]
+    below = min((one.score for one in clean), default=0.0)
+    looping = [one for one in hypotheses if repeats(one.tokens, read)]
+    mended = [replace(one, tokens=without_loops(one.tokens, read), score=min(one.score, below)) for one in looping]
+    return [*clean, *mended]
