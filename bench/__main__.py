@@ -8,6 +8,7 @@ from pathlib import Path
 from bench.bert import compare_bert
 from bench.characters import compare_characters
 from bench.classes import compare_classes
+from bench.elsewhere import compare_elsewhere
 from bench.file import compare_file
 from bench.gpt import compare_gpt
 from bench.memory import compare_memory
@@ -31,6 +32,7 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "gpt": compare_gpt,
     "bert": compare_bert,
     "file": compare_file,
+    "elsewhere": compare_elsewhere,
     "startup": compare_startup,
     "memory": compare_memory,
     "time-to-bleu": compare_time_to_bleu,
@@ -38,7 +40,7 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "pronunciation": compare_pronunciation,
     "classes": compare_classes,
 }
-MODELS = {"spelling": "model", "pronunciation": "model", "classes": "init"}
+MODELS = {"elsewhere": "model", "spelling": "model", "pronunciation": "model", "classes": "init"}
 """Comparisons of a trained model, and the option that names another than their usual one."""
 
 
@@ -64,8 +66,11 @@ def _read_arguments() -> tuple[list[str], Settings, dict[str, dict[str, str]]]:
     parser.add_argument("-o", "--out", type=Path, default=usual.out, help="folder for the table and plot (%(default)s)")
     parser.add_argument("--data", type=Path, help="folder of the data sets ($SACCADE_DATA, then ./data)")
     parser.add_argument("--joeynmt", type=Path, metavar="PYTHON", help="Python of an environment that has JoeyNMT 2.3")
-    parser.add_argument("--model", help="the model of spelling (speller) or of pronunciation (pronouncer)")
+    parser.add_argument(
+        "--model", help="the model of elsewhere (en-es), spelling (speller) or pronunciation (pronouncer)"
+    )
     parser.add_argument("--init", metavar="MODEL", help="classes: the model that was trained before (bert-mini)")
+    parser.add_argument("--tests", action="store_true", help="elsewhere: open the test parts too, which is done once")
     for name, meaning in Settings.numbers.items():
         default = getattr(usual, name)
         told = meaning if default is None else f"{meaning} (%(default)s)"
@@ -77,7 +82,7 @@ def _read_arguments() -> tuple[list[str], Settings, dict[str, dict[str, str]]]:
         parser.error(f"there is no comparison {unknown[0]!r}; there are: {', '.join(COMPARISONS)}")
     chosen = {option: given.pop(option) for option in dict.fromkeys(MODELS.values())}
     if chosen["model"] and sum(MODELS.get(name) == "model" for name in names) > 1:
-        parser.error("--model is for one comparison: spelling or pronunciation")
+        parser.error("--model is for one comparison: elsewhere, spelling or pronunciation")
     models = {name: {option: chosen[option]} for name, option in MODELS.items() if chosen[option]}
     return names, Settings(**given), models
 

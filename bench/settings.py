@@ -23,6 +23,8 @@ class Settings:
     data: Path | None = None
     joeynmt: Path | None = None
     """The Python of an environment that has JoeyNMT, whose requirements do not go with the others'."""
+    tests: bool = False
+    """Whether test parts are opened."""
     repeats: int | None = None
     warmup: int = 3
     steps: int = 12
