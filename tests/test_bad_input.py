@@ -11,9 +11,10 @@ from typing import IO
 
 import pytest
 
-from crash import command, environment, write_toy
+from crash import command, environment
 from saccade.pipelines.table import TASKS
 from tiny import Said, ask, write_tiny_model
+from toy_trainings import write_toy
 
 PAIRS = [f"one two {number}" for number in range(30)]
 LONGEST = TASKS["translation"].source.longest
