@@ -1,6 +1,7 @@
-"""Kills a training again and again, half of the time while it saves, and holds its end equal to an undisturbed one.
+"""Kills trainings again and again, half of the time while they save, and holds their end equal to an undisturbed one.
 
 python tests/crash.py --kills 30
+python tests/crash.py --kills 200 --task all   # the long form: every task, about half an hour
 """
 
 import argparse
@@ -16,60 +17,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Self
 
-DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-RECIPE = """task = "translation"
-name = "toy"
+from saccade.config import read_toml
+from toy_trainings import TOYS, write_toy
 
-[data]
-train = ["train.tsv"]
-valid = ["valid.tsv"]
-
-[tokens]
-vocabulary = 300
-
-[model.encoder]
-layers = 1
-width = 16
-heads = 2
-feedforward = 32
-
-[model.decoder]
-layers = 1
-width = 16
-heads = 2
-feedforward = 32
-
-[search]
-beam = 2
-factor = 1.0
-extra = 4
-
-[train]
-steps = {steps}
-batch_tokens = 256
-warmup = 5
-validate_every = 2
-average = 3
-adam = {{rate = 3e-3}}
-"""
 PATIENCE = 600.0
 """Seconds after which a process that does not get on is a failure."""
-
-
-def write_toy(folder: Path, *, steps: int = 60, pairs: int = 200) -> Path:
-    """Spelt digits and their reverse as train.tsv and valid.tsv, and a tiny recipe for them; the recipe's path."""
-    chance = random.Random(1)
-    rows = [[chance.choice(DIGITS) for _ in range(chance.randint(2, 6))] for _ in range(pairs)]
-    lines = [f"{' '.join(row)}\t{' '.join(reversed(row))}\n" for row in rows]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "train.tsv").write_text("".join(lines), encoding="utf-8")
-    (folder / "valid.tsv").write_text("".join(lines[:4]), encoding="utf-8")
-    recipe = folder / "toy.toml"
-    recipe.write_text(RECIPE.format(steps=steps), encoding="utf-8")
-    return recipe
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -111,6 +67,10 @@ def being_written(run: Path) -> dict[str, int]:
     return found
 
 
+class Ended(Exception):
+    """A training came to its end before it could be killed."""
+
+
 class Life:
     """One process of a training, from its start to its end, by itself or by us; as a context it leaves none behind."""
 
@@ -131,6 +91,8 @@ class Life:
     def wait_for(self, there: Callable[[], bool]) -> None:
         """Look as often as we can until it is there."""
         while not there():
+            if self.process.poll() == 0:
+                raise Ended
             if self.process.poll() is not None:
                 raise RuntimeError(
                     f"the training ended too early, with exit code {self.process.returncode}; {self.said()}"
@@ -166,9 +128,12 @@ class Kill:
     step: int
     """The last finished checkpoint; 0 before the first."""
     resumable: bool
+    after_last: bool
+    """While weights are chosen, stored and tested."""
 
     def __str__(self) -> str:
         where = "in a save" if self.in_a_save else "between saves" if self.resumable else "before the first step"
+        where = "after the last step" if self.after_last else where
         return f"kill {self.number}: after {self.seconds:5.2f} s, {where}, last checkpoint at step {self.step}"
 
 
@@ -187,29 +152,55 @@ def undisturbed(recipe: Path, run: Path) -> dict[str, str]:
     return digests(run)
 
 
-def batter(recipe: Path, run: Path, *, kills: int, seed: int) -> Iterator[Kill]:
-    """Train, killed so many times: every second kill in a save, the others at random moments; then to the end."""
-    chance = random.Random(seed)
-    for number in range(1, kills + 1):
-        leftover = being_written(run)
-        with start(recipe, run) as life:
-            _wait_for_moment(life, run, number, chance, leftover)
-            seconds = time.monotonic() - life.began
-        if life.process.returncode != -signal.SIGKILL:
-            raise RuntimeError(f"the training ended before kill {number}, by itself; {life.said()}")
-        whole = finished(run)
-        yield Kill(
-            number=number,
-            seconds=seconds,
-            in_a_save=any(leftover.get(name) != changed for name, changed in being_written(run).items()),
-            step=int(whole[-1].name.removeprefix("step-")) if whole else 0,
-            resumable=(run / "recipe.toml").exists(),
-        )
+def batter(recipe: Path, runs: Path, *, kills: int, seed: int | str) -> Iterator[Kill | Path]:
+    """Train, killed so many times: every second kill in a save, the others at random moments. Whenever a training comes
+    to its end, as the last one does, its folder is told, and the next one begins."""
+    chance, number = random.Random(seed), 0
+    last = read_toml(recipe)["train"]["steps"]
+    for place in count(1):
+        run = runs / str(place)
+        run.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(Ended):
+            while number < kills:
+                yield _kill(recipe, run, number + 1, chance, last)
+                number += 1
+            with start(recipe, run) as life:
+                life.insist_on_success()
+        yield run
+        if number == kills:
+            return
+
+
+def _kill(recipe: Path, run: Path, number: int, chance: random.Random, last: int) -> Kill:
+    """Begin, or go on, and be killed. Ended: it came to its end instead."""
+    leftover = being_written(run)
     with start(recipe, run) as life:
-        life.insist_on_success()
+        _wait_for_moment(life, run, number, chance, leftover, last)
+        seconds = time.monotonic() - life.began
+    if life.process.returncode == 0:
+        raise Ended
+    if life.process.returncode != -signal.SIGKILL:
+        raise RuntimeError(f"the training ended before kill {number}, by itself; {life.said()}")
+    step = last_step(run)
+    return Kill(
+        number=number,
+        seconds=seconds,
+        in_a_save=any(leftover.get(name) != changed for name, changed in being_written(run).items()),
+        step=step,
+        resumable=(run / "recipe.toml").exists(),
+        after_last=step == last,
+    )
 
 
-def _wait_for_moment(life: Life, run: Path, number: int, chance: random.Random, leftover: dict[str, int]) -> None:
+def last_step(run: Path) -> int:
+    """Of the last finished checkpoint; 0 before the first."""
+    whole = finished(run)
+    return int(whole[-1].name.removeprefix("step-")) if whole else 0
+
+
+def _wait_for_moment(
+    life: Life, run: Path, number: int, chance: random.Random, leftover: dict[str, int], last: int
+) -> None:
     if number % 2:
         # A save of this life is one whose folder was not there before, or not so.
         saves, begun = chance.randint(1, 3), set[str]()
@@ -224,33 +215,53 @@ def _wait_for_moment(life: Life, run: Path, number: int, chance: random.Random, 
         before = finished(run)[-1:]
         life.wait_for(lambda: finished(run)[-1:] != before)
         time.sleep(chance.uniform(0.0, 0.5))
-    else:
+    elif number % 8:
         # Any moment at all: while it starts, reads, learns the vocabulary or trains.
         time.sleep(chance.uniform(0.2, 5.0))
+    else:
+        # While the weights are chosen, compared, stored and tested.
+        life.wait_for(lambda: last_step(run) == last)
+        time.sleep(chance.uniform(0.0, 2.0))
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=3, help="how many times the training is killed")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=3, help="how many times trainings are killed, in all")
+    parser.add_argument("--task", choices=[*TOYS, "all"], default="translation", help="what is trained")
+    parser.add_argument("--steps", type=int, default=40, help="of each training")
     parser.add_argument("--seed", type=int, default=1, help="another seed, other moments")
     options = parser.parse_args()
     # Asked to stop, it takes the training under way with it.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    with tempfile.TemporaryDirectory(prefix="saccade-crash-") as folder:
-        # Enough steps that the training cannot end before the last kill: a life gets on by a few saves.
-        recipe = write_toy(Path(folder), steps=48 + 4 * options.kills)
-        expected = undisturbed(recipe, Path(folder) / "undisturbed")
-        in_saves = 0
-        for kill in batter(recipe, Path(folder) / "battered", kills=options.kills, seed=options.seed):
-            print(kill, flush=True)
-            in_saves += kill.in_a_save
-        found = digests(Path(folder) / "battered")
-    verdict = "the same, bit for bit" if found == expected else "NOT THE SAME"
-    shown = ", ".join(f"{name} {digest[:16]}" for name, digest in found.items())
-    print(f"{options.kills} kills, {in_saves} in a save; {verdict}: {shown}")
-    if found != expected:
-        print(f"undisturbed: {', '.join(f'{name} {digest[:16]}' for name, digest in expected.items())}")
-    return 0 if found == expected else 1
+    tasks = list(TOYS) if options.task == "all" else [options.task]
+    began, wrong, kills = time.monotonic(), 0, list[Kill]()
+    for place, task in enumerate(tasks):
+        # The remainder goes to the first tasks.
+        share = options.kills // len(tasks) + (place < options.kills % len(tasks))
+        with tempfile.TemporaryDirectory(prefix="saccade-crash-") as folder:
+            recipe = write_toy(Path(folder), task=task, steps=options.steps)
+            expected = undisturbed(recipe, Path(folder) / "undisturbed")
+            for told in batter(recipe, Path(folder) / "battered", kills=share, seed=f"{options.seed} {task}"):
+                if isinstance(told, Kill):
+                    kills.append(told)
+                    print(f"{task}: {told}", flush=True)
+                else:
+                    found = digests(told)
+                    wrong += found != expected
+                    print(f"{task}: {_verdict(found, expected)}", flush=True)
+    in_saves, late = sum(kill.in_a_save for kill in kills), sum(kill.after_last for kill in kills)
+    minutes = (time.monotonic() - began) / 60
+    print(f"{len(kills)} kills, {in_saves} in a save, {late} after the last step; {minutes:.0f} minutes; {wrong} wrong")
+    return 1 if wrong else 0
+
+
+def _verdict(found: dict[str, str], expected: dict[str, str]) -> str:
+    def shown(some: dict[str, str]) -> str:
+        return ", ".join(f"{name} {digest[:16]}" for name, digest in some.items())
+
+    if found == expected:
+        return f"ended the same, bit for bit: {shown(found)}"
+    return f"ended NOT THE SAME: {shown(found)}; undisturbed: {shown(expected)}"
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crash import write_toy
 from saccade.config import override, read_toml
 from saccade.data.augment import AugmentConfig, Augmenter
 from saccade.data.copies import Copies, encode_copies
@@ -32,6 +31,7 @@ from saccade.data.variants import (
 from saccade.errors import UserError
 from saccade.tasks.translation import TranslationRecipe, TranslationTask, held_pairs, training_copies
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
+from toy_trainings import write_toy
 
 EVERYTHING = AugmentConfig(
     **dict.fromkeys(("join_two", "join_three", "upper", "title", "lower", "no_apostrophes", "no_final_mark"), 0.2),

@@ -5,15 +5,17 @@ import gzip
 import resource
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import pytest
 
-from crash import command, environment, write_toy
+from crash import command, environment
 from saccade.pipelines.table import TASKS
 from tiny import Said, ask, write_tiny_model
+from toy_trainings import write_toy
 
 PAIRS = [f"one two {number}" for number in range(30)]
 LONGEST = TASKS["translation"].source.longest
@@ -316,3 +318,41 @@ def test_an_error_ends_a_command_whose_input_stays_open(room: Path) -> None:
         code = process.wait(timeout=PATIENCE)
         said = Said(code, stdout.read().decode(), stderr.read().decode())
     insist_one_line(said, 1, ["full", "config.json"])
+
+
+def no_torch_memory() -> None:
+    raise RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to "
+        "allocate 4000000000000 bytes. Error code 12 (Cannot allocate memory)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fail", "asked"),
+    [
+        (lambda: bytearray(2**62), ""),
+        (lambda: np.empty(2**58, np.uint8), " (256. PiB were asked for at once)"),
+        (no_torch_memory, " (4000000000000 bytes were asked for at once)"),
+    ],
+    ids=["Python", "NumPy", "PyTorch"],
+)
+def test_too_little_memory_is_one_line_that_says_what_to_do(
+    fail: Callable[[], object], asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("saccade.cli.answer.answer_all", lambda *_: fail())
+    said = ask("translate", "one")
+    assert (said.code, said.out, said.err.count("\n")) == (1, "", 1)
+    assert said.err.startswith(f"saccade: not enough memory{asked}: try fewer or shorter inputs")
+
+
+def test_an_error_that_is_not_about_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("saccade.cli.answer.answer_all", lambda *_: {}["missing"])
+    assert ask("translate", "one").err == "saccade: KeyError('missing'); --debug shows where\n"
+
+
+def test_classify_without_a_model_says_that_none_is_bundled() -> None:
+    said = ask("classify", "a film to remember")
+    assert (said.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert "no classifier is bundled" in said.err
+    assert "saccade train classification" in said.err
+    assert "--model" in said.err

@@ -10,7 +10,6 @@ import pytest
 from torch import nn
 
 import saccade.carried
-from crash import DIGITS
 from saccade.carried import CarriedTest, carried_test
 from saccade.config import read_toml
 from saccade.errors import UserError
@@ -20,6 +19,7 @@ from saccade.pipelines.load import bundled_models, model_path
 from saccade.tasks.recipes import RECIPES
 from saccade.weights import write_folder
 from tiny import ask
+from toy_trainings import DIGITS
 
 STACK = "layers = 1\nwidth = 16\nheads = 2\nfeedforward = 32\n"
 SEQUENCE = f"[model.encoder]\n{STACK}[model.decoder]\n{STACK}"

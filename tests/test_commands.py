@@ -16,7 +16,6 @@ from rich.status import Status
 import saccade
 import saccade.cli.asking
 import saccade.pipelines.load
-from crash import DIGITS
 from saccade.cli.main import app
 from saccade.config import read_toml
 from saccade.data.catalog import CATALOG
@@ -24,6 +23,7 @@ from saccade.pipelines.table import TASKS
 from saccade.tasks.recipes import RECIPES, task_named
 from saccade.train.progress import status_report
 from tiny import SENTENCES, Said, ask, write_tiny_model
+from toy_trainings import DIGITS
 
 COMMANDS = [
     *("translate", "complete", "score", "prompt", "correct", "pronounce", "fill", "classify", "tag", "run", "look"),

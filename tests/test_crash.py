@@ -10,10 +10,11 @@ import pytest
 import torch
 
 import saccade.train.checkpoint
-from crash import batter, being_written, digests, finished, start, undisturbed, write_toy
+from crash import Kill, batter, being_written, digests, finished, start, undisturbed
 from saccade.config import override, read_toml, to_toml
 from saccade.errors import UserError
 from saccade.train.checkpoint import Checkpoint, checkpoints, read_checkpoint, write_checkpoint
+from toy_trainings import write_toy
 
 
 @pytest.fixture(scope="module")
@@ -26,12 +27,26 @@ def expected(recipe: Path) -> dict[str, str]:
     return undisturbed(recipe, recipe.parent / "undisturbed")
 
 
+def insist_on_the_same_end(recipe: Path, expected: dict[str, str], kills: int) -> None:
+    """Batter, and compare each end."""
+    killed = []
+    for told in batter(recipe, recipe.parent / "battered", kills=kills, seed=1):
+        if isinstance(told, Kill):
+            killed.append(str(told))
+        else:
+            assert digests(told) == expected, killed
+            assert being_written(told) == {}, "half-written checkpoints were left behind"
+    assert len(killed) == kills
+
+
 def test_a_killed_training_ends_the_same(recipe: Path, expected: dict[str, str]) -> None:
-    run = recipe.parent / "battered"
-    kills = [str(kill) for kill in batter(recipe, run, kills=3, seed=1)]
-    assert len(kills) == 3
-    assert digests(run) == expected, kills
-    assert being_written(run) == {}, "half-written checkpoints were left behind"
+    insist_on_the_same_end(recipe, expected, kills=3)
+
+
+@pytest.mark.parametrize("task", ["correction", "masked"])
+def test_a_killed_training_of_another_task_ends_the_same(task: str, tmp_path: Path) -> None:
+    recipe = write_toy(tmp_path, task=task, steps=8)
+    insist_on_the_same_end(recipe, undisturbed(recipe, tmp_path / "undisturbed"), kills=1)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -61,9 +76,7 @@ def test_a_killed_training_on_augmented_copies_ends_the_same(tmp_path: Path) -> 
         ],
     )
     recipe.write_text(to_toml(table), encoding="utf-8")
-    expected = undisturbed(recipe, tmp_path / "undisturbed")
-    kills = [str(kill) for kill in batter(recipe, tmp_path / "battered", kills=2, seed=1)]
-    assert digests(tmp_path / "battered") == expected, kills
+    insist_on_the_same_end(recipe, undisturbed(recipe, tmp_path / "undisturbed"), kills=2)
 
 
 # A crash at every single step of a save. Killing a process hits some of these moments; here all are hit.

@@ -13,7 +13,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from crash import write_toy
 from hostile import HEADERS, NESTED, Accident, delete, empty, flip_a_bit, insist_one_line, make_a_folder, truncate
 from saccade.config import read_toml
 from saccade.data.prepared import file_digest
@@ -22,6 +21,7 @@ from saccade.tasks.translation import TranslationRecipe, TranslationTask
 from saccade.train.checkpoint import checkpoints, read_checkpoint
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, train
+from toy_trainings import write_toy
 
 Json = Any
 CHECKPOINT_FILES = ["checkpoint.json", "training.safetensors", "weights.safetensors"]

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from conftest import small_model
-from crash import write_toy
 from saccade.errors import UserError
 from saccade.train.device import choose_device, moved, on_device, to_answer
 from tiny import ask, insist_one_line
+from toy_trainings import write_toy
 
 
 def test_auto_takes_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

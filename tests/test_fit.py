@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import saccade
-from crash import write_toy
 from saccade.config import read_toml, to_toml
 from saccade.errors import UserError, WrongUse
 from saccade.folder import read_config
@@ -25,6 +24,7 @@ from saccade.train.lock import alone_in
 from saccade.train.log import Log
 from saccade.train.loop import Outcome
 from tiny import ask, insist_one_line
+from toy_trainings import write_toy
 
 ANIMALS, ACTS = ("cat", "dog", "fox", "owl", "hen"), ("sleeps", "runs", "sings")
 ROWS = [

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from saccade import cache, native
+from saccade.native.build import NOTICE
+from tiny import write_tiny_model
 
 pytestmark = pytest.mark.skipif(native.kernels() is None, reason=f"no C kernels: {native.why_not()}")
 NAME = f"kernels-{native.identity()}.so"
@@ -139,3 +141,37 @@ def test_a_linked_folder_is_not_used(home: Path) -> None:
 def test_without_a_cache_the_reason_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert str(tmp_path / "file") in said(start(tmp_path / "file", os.environ["PATH"]))
+
+
+SLOW = """
+import sys
+from saccade.native import build
+build.PATIENCE = float(sys.argv[1])
+from saccade.cli.main import main
+main(["translate", "one", "--model", sys.argv[2], *sys.argv[3:]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("patience", "options", "notice"), [(0.0, [], True), (0.0, ["--quiet"], False), (60.0, [], False)]
+)
+def test_a_compiler_that_takes_long_is_told_of_on_stderr(
+    patience: float, options: list[str], notice: bool, tmp_path: Path
+) -> None:
+    script = tmp_path / "bin" / "cc"
+    script.parent.mkdir()
+    # It compiles nothing, and fails a moment later: the model answers in plain NumPy.
+    script.write_text("#!/bin/sh\n/bin/sleep 0.3\nexit 1\n")
+    script.chmod(0o755)
+    environment = {"XDG_CACHE_HOME": str(tmp_path), "PATH": str(script.parent), "PYTHONPATH": ":".join(sys.path)}
+    ended = subprocess.run(
+        [sys.executable, "-c", SLOW, str(patience), str(write_tiny_model(tmp_path / "tiny")), *options],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0
+    assert ended.stderr == f"{NOTICE}\n" * notice
+    assert ended.stdout.count("\n") == 1

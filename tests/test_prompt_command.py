@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from made_up_words import made_up_data
 from saccade.arch.gpt import GptConfig
 from saccade.config import read_toml
 from saccade.errors import UserError, WrongUse
@@ -32,7 +33,6 @@ from saccade.tasks.language import LanguageRecipe
 from saccade.tasks.recipes import RECIPES
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 from saccade.weights import write_folder
-from test_prompts_data import made_up_data
 from tiny import SENTENCES, Said, ask, tiny_gpt, write_tiny_model
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import re
 from collections.abc import Callable
 from operator import itemgetter
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from made_up_words import IRREGULAR, NOUNS, made_up_data
 from saccade.data import prompts
 from saccade.data.prompt_families import FAMILIES, WordLists, is_held
 from saccade.data.prompts import (
@@ -31,17 +31,6 @@ needs_data = pytest.mark.skipif(
     not all((DATA / name).exists() for name in (EWT, TATOEBA, CODESPELL)),
     reason="the treebank, tatoeba and codespell are not in $SACCADE_DATA",
 )
-NOUNS = re.findall(
-    r"\w+",
-    "apple basket candle doctor engine feather garden hammer island jacket kettle ladder mirror needle orange pencil "
-    "rabbit saddle tunnel uncle valley window yard zebra anchor bridge carpet dragon eagle forest",
-)
-REGULAR = re.findall(
-    r"\w+",
-    "walk talk jump look help open push pull call clean start want need rain cook count visit paint answer ask "
-    "climb learn listen follow finish",
-)
-IRREGULAR = {"eat": "ate", "go": "went", "take": "took", "give": "gave", "see": "saw", "buy": "bought", "know": "knew"}
 OVER_REGULAR = {verb + ("d" if verb.endswith("e") else "ed"): past for verb, past in IRREGULAR.items()}
 PLAIN = Template("I: ", "\nO:", "\n")
 
@@ -55,33 +44,6 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> WordLists:
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """One template for all, so that a test can read pages back."""
     monkeypatch.setattr(prompts, "draw_template", lambda random: PLAIN)
-
-
-def made_up_data(folder: Path) -> Path:
-    tokens = [(noun, noun, "NOUN", "NN") for noun in NOUNS] + [(f"{noun}s", noun, "NOUN", "NNS") for noun in NOUNS]
-    pasts = {verb: f"{verb}ed" for verb in REGULAR} | IRREGULAR
-    tokens += [(verb, verb, "VERB", "VB") for verb in pasts]
-    tokens += [(past, verb, "VERB", "VBD") for verb, past in pasts.items()]
-    tokens += [(f"{verb}s", verb, "VERB", "VBZ") for verb in REGULAR]
-    tokens += [("appels", "apple", "NOUN", "NNS"), ("could", "can", "AUX", "VBD"), ("Paris", "Paris", "PROPN", "NNP")]
-    lines = [
-        f"{n}\t{word}\t{lemma}\t{kind}\t{tag}\t_\t_\t_\t_\t_\n" for n, (word, lemma, kind, tag) in enumerate(tokens)
-    ]
-    sentences = [f"{who} {past} the {noun}." for who in ("I", "We") for past in pasts.values() for noun in NOUNS[:9]]
-    sentences += [f"Tom {verb}s the {noun}." for verb in REGULAR for noun in NOUNS[9:12]]
-    misspelled = [f"{noun[:2]}{noun[1:]}\t{noun}\n" for noun in NOUNS] + [
-        "teh\tthe|ten\n",
-        "appels\tapples\n",
-        "Capital\tcapital\n",
-    ]
-    for name, text in {
-        EWT: 3 * "".join(lines),
-        TATOEBA: "".join(f"{sentence}\t-\n" for sentence in sentences),
-        CODESPELL: "misspelling\tcorrect\n" + "".join(misspelled),
-    }.items():
-        (folder / name).parent.mkdir(parents=True)
-        (folder / name).write_bytes(gzip.compress(text.encode()))
-    return folder
 
 
 def pairs_of(page: str) -> list[Pair]:

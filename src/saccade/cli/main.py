@@ -1,5 +1,7 @@
 """The table of commands, and how every one of them ends: exit code 0, 1 (failed) or 2 (wrong use)."""
 
+import errno
+import logging
 import os
 import re
 import sys
@@ -83,6 +85,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     code = 0
+    if {"--quiet", "-q"} & set(words):
+        # Each command has its own --quiet; this is for notices from below the commands.
+        logging.getLogger("saccade").setLevel(logging.ERROR)
     try:
         code = app(_with_streams(words), exit_on_error=False, print_error=False, result_action="return_value") or 0
         sys.stdout.flush()
@@ -108,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        what = _told(error) if isinstance(error, OSError) else repr(error)
+        what = _out_of_memory(error) or (_told(error) if isinstance(error, OSError) else repr(error))
         code = _complain(f"{_one_line(what)}; --debug shows where", 1)
     sys.exit(code)
 
@@ -131,6 +136,19 @@ def _missing(error: ModuleNotFoundError, command: str) -> str:
         return f"{error!r}; --debug shows where"
     return (
         f"saccade {command} needs {name}, which is not installed: pip install 'saccade[train]', in a clone '.[train]'"
+    )
+
+
+def _out_of_memory(error: Exception) -> str:
+    """What to say where memory did not suffice, for Python, NumPy, the system or PyTorch; empty for any other error."""
+    system = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    torch = isinstance(error, RuntimeError) and re.search(r"can't allocate memory|out of memory", str(error))
+    if not (isinstance(error, MemoryError) or system or torch):
+        return ""
+    asked = re.search(r"tried to allocate ([\d.]+ \w+)|allocate ([\d.]+ \w+) for an array", str(error))
+    wanted = f" ({asked[1] or asked[2]} were asked for at once)" if asked else ""
+    return (
+        f"not enough memory{wanted}: try fewer or shorter inputs, a smaller model, in training a smaller batch_tokens"
     )
 
 

@@ -91,7 +91,7 @@ def fill(*texts: str, model: ModelName = TASKS["masked"].model, options: Filling
     return answer_all(texts, model, options, TASKS["masked"])
 
 
-def classify(*texts: str, model: ModelName, options: PlainOptions = PLAIN) -> int:
+def classify(*texts: str, model: ModelName | None = None, options: PlainOptions = PLAIN) -> int:
     """Classify texts: the arguments, or each line of standard input.
 
     Separate the two texts of a pair by a tab.
@@ -108,8 +108,13 @@ def classify(*texts: str, model: ModelName, options: PlainOptions = PLAIN) -> in
     texts:
         Texts to classify.
     model:
-        Folder of a model trained for classification.
+        Folder of a model trained for classification; none is bundled.
     """
+    if model is None:
+        raise WrongUse(
+            "no classifier is bundled: train one on your own table (saccade train classification reviews.csv --out "
+            "reviews), then classify with --model reviews"
+        )
     return answer_all(texts, model, options, TASKS["classification"])
 
 

@@ -4,11 +4,16 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
 from saccade import cache
+
+NOTICE = "saccade: compiling kernels for this processor, once (about 10 s)"
+PATIENCE = 2.0
+"""Seconds of silence before the notice."""
 
 
 def library_file(name: str, source: bytes, flags: Sequence[str], *, afresh: bool = False) -> Path:
@@ -20,11 +25,28 @@ def library_file(name: str, source: bytes, flags: Sequence[str], *, afresh: bool
         return path
     if reason := cache.why_not():
         raise OSError(reason)
-    with cache.lock(name):
+    with _told_if_slow(), cache.lock(name):
         # Another process may have built it while this one waited.
         if not afresh and (path := cache.path_of(name)):
             return path
         return cache.write(name, _compiled(source, flags))
+
+
+@contextmanager
+def _told_if_slow() -> Iterator[None]:
+    """Say what takes so long, also to whom another process's compiler makes wait; --quiet raises the logger's level."""
+    # Not at the top: needed once on a machine, and every command would import it.
+    import logging
+    from threading import Timer
+
+    # A warning, since Python shows these on stderr where nobody set up logging.
+    timer = Timer(PATIENCE, logging.getLogger(__name__).warning, [NOTICE])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def openmp() -> list[str]:
