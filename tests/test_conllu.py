@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from saccade.data.conllu import Sentence, TagColumn, read_conllu, retagged, sentence_of, split_words, write_conllu
+from saccade.data.conllu import Sentence, TagColumn, read_conllu, retagged, sentence_of, write_conllu
 from saccade.errors import UserError
 
 DATA = Path(os.environ.get("SACCADE_DATA", "data"))
@@ -204,32 +204,6 @@ def test_a_missing_file_and_bytes_that_are_not_utf8(tmp_path: Path) -> None:
 # Plain text
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("the cat sat.", "the cat sat ."),
-        ('"Well," she said...', '" Well , " she said ...'),
-        ("I don't think it’s Ann's!?", "I do n't think it ’s Ann 's ! ?"),
-        ("the U.S. paid $1,000.50 at 10:30 p.m.", "the U.S. paid $ 1,000.50 at 10:30 p.m."),
-        ("well-known (e.g. at http://a.b/c?d=e)", "well - known ( e.g. at http://a.b/c?d=e)"),
-        ("नमस्ते दुनिया।", "नमस्ते दुनिया ।"),
-        ("cafe\u0301 猫。", "cafe\u0301 猫 。"),
-        ("  tabs\tand\u00a0others\n", "tabs and others"),
-        ("'s", "' s"),
-        (" ", ""),
-    ],
-)
-def test_text_is_cut_at_blanks_and_punctuation(text: str, words: str) -> None:
-    assert split_words(text)[0] == words.split()
-
-
-@given(st.text())
-def test_cutting_loses_nothing_but_blanks_and_knows_where_they_were(text: str) -> None:
-    words, spaces = split_words(text)
-    rebuilt = "".join(" " * space + word for word, space in zip(words, spaces, strict=True))
-    assert rebuilt == " ".join(text.split())
-
-
 def test_text_becomes_conllu(tmp_path: Path) -> None:
     sentence = sentence_of("the  cat sat.", 7)
     assert retagged(sentence, ["DET", "NOUN", "VERB", "PUNCT"]) == (
@@ -271,6 +245,3 @@ def test_the_real_treebank_comes_back_byte_for_byte_with_its_texts(part: str, co
     told = [next(line for line in sentence.lines if line.startswith("# text = ")) for sentence in sentences]
     wrong = [text for text, s in zip(told, sentences, strict=True) if " ".join(text.split()[3:]) != s.text]
     assert wrong == []
-    cut = [split_words(sentence.text)[0] for sentence in sentences]
-    same = sum(words == sentence.words for words, sentence in zip(cut, sentences, strict=True))
-    assert same / count > 0.75, "the rule for plain text cuts most sentences as the treebank does"

@@ -1,14 +1,14 @@
-"""CoNLL-U in and out: sentences of words with a tag each; and plain text cut into words, as the same records."""
+"""CoNLL-U in and out: sentences of words with a tag each; plain text becomes the same records."""
 
 import gzip
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from saccade.data.text import OPENERS, read_lines
+from saccade.data.word_rules import split_words
 from saccade.errors import UserError
 
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -172,38 +172,6 @@ def _space_after(cells: list[str]) -> bool:
     return "SpaceAfter=No" not in cells[MISC].split("|")
 
 
-# Plain text
-
-SHAPE = re.compile(
-    r"(?:a\.){2,}(?![a0])"  # letters with a full stop each: U.S.
-    r"|a+://[^ ]+"  # an address
-    r"|[a0]+(?:(?:['’.]|(?<=0)[,:](?=0))[a0]+)*"  # a word; within it apostrophes, stops, and what numbers have
-    r"|([^a0 ])\1*"  # a sign, or the same one repeated: ...
-)
-SHORT_FORM = re.compile(r"(?<=.)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
-
-
-def split_words(text: str) -> tuple[list[str], list[bool]]:
-    """The words of a text, and whether a space stands before each.
-
-    Blanks end words, and so does punctuation (Unicode's P and S), which makes words of its own: a sign, or a run of the
-    same sign. Not split are numbers (1,000.50), letters with stops (U.S.), apostrophes and stops between letters, and
-    addresses with ://. English short forms stand apart, as treebanks have them: do n't, cat 's. Writing without blanks,
-    as in Japanese, is not cut: put blanks between the words, or give CoNLL-U.
-    """
-    words: list[str] = []
-    spaces: list[bool] = []
-    for match in SHAPE.finditer("".join(map(_shape, text))):
-        word = text[match.start() : match.end()]
-        short = SHORT_FORM.search(word)
-        spaces.append(bool(words) and text[match.start() - 1].isspace())
-        words.append(word[: short.start()] if short else word)
-        if short:
-            words.append(short[0])
-            spaces.append(False)
-    return words, spaces
-
-
 def sentence_of(text: str, number: int = 1) -> Sentence:
     """A text as one sentence without tags, with the CoNLL-U that `retagged` fills in."""
     words, spaces = split_words(text)
@@ -215,12 +183,3 @@ def sentence_of(text: str, number: int = 1) -> Sentence:
         misc = "_" if place == len(words) or spaces[place] else "SpaceAfter=No"
         lines.append("\t".join([str(place), word, *"_" * 7, misc]) + "\n")
     return Sentence(words, spaces, sentence.tags, [*lines, "\n"])
-
-
-def _shape(character: str) -> str:
-    """What a character is to the rule: a blank, a digit 0, a sign itself, anything else a letter."""
-    if character.isspace():
-        return " "
-    if unicodedata.category(character)[0] in "PS":
-        return character
-    return "0" if character.isdecimal() else "a"

@@ -13,6 +13,7 @@ from saccade.config import Record
 from saccade.data.conllu import Sentence, TagColumn, retagged, sentence_of
 from saccade.data.encoded import Words
 from saccade.data.ragged import in_order
+from saccade.data.word_rules import word_spans
 from saccade.decode.filters import softmax
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
@@ -66,8 +67,14 @@ class Tagged(Answer):
         """As a CoNLL-U sentence, an empty line at its end."""
         return retagged(self.sentence, self.tags, self.column)
 
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """Where each word begins and ends in the source, in characters."""
+        return word_spans(self.source)
+
     def record(self) -> Values:
-        words = [{"word": word, "tag": tag} for word, tag in self.words]
+        places = zip(self.words, self.spans, strict=True)
+        words = [{"word": word, "tag": tag, "start": start, "end": end} for (word, tag), (start, end) in places]
         return {"source": self.source, "words": words, "probability": round(self.score, 6)}
 
 
