@@ -185,7 +185,8 @@ class Translator(Pipeline[TextItem, Translation]):
         model = open_sequence(folder, vocabulary, how)
         if settings.layer > max(1, looks := model.config.decoder.looks):
             raise UserError(f"{folder.where}: layer is {settings.layer}, not one of the decoder's 1 to {looks}")
-        split = settings.split_sentences and not whole
+        # Folders of format 1 answer as they did when they were written: lines were read as a whole then.
+        split = settings.split_sentences and folder.config.format > 1 and not whole
         return cls(model, vocabulary, settings.search, layer=settings.layer, split=split)
 
     @cached_property
