@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,13 @@ from hypothesis import strategies as st
 
 from conftest import on_plain, small_model
 from saccade.data.lexicon import Lexicon
+from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.search import SearchConfig
 from saccade.models.answering import sequence_runtime
 from saccade.pipelines.corrector import LONGEST, Corrector, _stretches
 from saccade.pipelines.doubt import Guess, chances, doubts
 from saccade.pipelines.edits import apply, edits
-from saccade.pipelines.translator import Translation, Translator
+from saccade.pipelines.translator import TranslatedSentence, Translation, Translator
 from saccade.sources.text import pad_sources
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
@@ -121,18 +121,24 @@ def test_doubt_is_the_probability_of_the_word_as_it_was_after_all_that_is_mended
     assert [first, second, third] == pytest.approx(expected, rel=1e-4)
 
 
+def written(text: str, logprob: float, score: float = 0.0) -> Translation:
+    """An answer of one sentence."""
+    sentence = TranslatedSentence((0, 0), (0, len(text)), Hypothesis([], logprob, score, True), [])
+    return Translation("", text, score, [sentence])
+
+
 def test_a_corrector_that_must_be_sure_changes_less() -> None:
     vocabulary = train_vocabulary(TokensConfig(kind="bytes"), [WORDS])
     model = sequence_runtime(small_model(vocabulary=len(vocabulary)))
     corrector = Corrector(Translator(model, vocabulary, SearchConfig(beam=1)))
-    text, answer = "teh cat sta", Translation("", "the cat sat", 0.0, -50.0, [], [])
+    text, answer = "teh cat sta", written("the cat sat", -50.0)
     first, second = doubts(model, vocabulary, [text], [edits(text, answer.text)])[0]
     assert [len(corrector._changes([text], [answer])[0])] == [2]
     corrector.caution = max(first, second)
     assert len(corrector._changes([text], [answer])[0]) == 1
     corrector.caution = min(first, second)
     assert corrector._changes([text], [answer]) == [[]]
-    certain = replace(answer, logprob=math.log(1 - corrector.caution / 2))
+    certain = written(answer.text, math.log(1 - corrector.caution / 2))
     assert len(corrector._changes([text], [certain])[0]) == 2, "nothing else can be as likely as that"
 
 
@@ -144,7 +150,7 @@ def with_lexicon(words: str, price: float = 0.0) -> Corrector:
 
 
 def answered(*texts: str) -> Translation:
-    first, *others = [Translation("", text, 0.0, -50.0, [], []) for text in texts]
+    first, *others = [written(text, -50.0, 0.0) for text in texts]
     first.others.extend(others)
     return first
 
