@@ -162,7 +162,7 @@ def _read_table(path: Path) -> Table:
     if not file.exists():
         raise UserError(f"{path}: not a model folder: it has no config.json{_unfinished(path)}")
     config = parse_json(read_file(file, LARGEST_CONFIG), file)
-    if not isinstance(config, dict) or not isinstance(config.get("format"), int):
+    if not isinstance(config, dict) or type(config.get("format")) is not int or config["format"] < 1:
         raise UserError(f"{file}: not a Saccade model: it states no format")
     if config["format"] > FORMAT:
         raise UserError(f"{file}: format {config['format']}, but this version reads up to {FORMAT}; update Saccade")
