@@ -15,7 +15,7 @@ from saccade.data.lexicon import Lexicon
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.search import SearchConfig
 from saccade.models.answering import sequence_runtime
-from saccade.pipelines.corrector import LONGEST, Corrector, _stretches
+from saccade.pipelines.corrector import LONGEST, Corrector, stretches
 from saccade.pipelines.doubt import Guess, chances, doubts
 from saccade.pipelines.edits import apply, edits
 from saccade.pipelines.translator import TranslatedSentence, Translation, Translator
@@ -64,7 +64,7 @@ TEXTS = st.text(st.sampled_from(" \t\r.!?,'\"abcdéжñ日👍0/@_-"), max_size=
 @given(TEXTS)
 def test_stretches_are_parts_of_the_text_in_order_and_short(text: str) -> None:
     end = 0
-    for start, stop in _stretches(text):
+    for start, stop in stretches(text):
         assert end <= start < stop <= len(text)
         assert stop - start <= LONGEST
         assert text[start:stop].strip() == text[start:stop]
@@ -85,14 +85,14 @@ def test_a_text_that_comes_out_the_same_is_not_touched() -> None:
 
 def test_long_texts_are_cut_after_sentences() -> None:
     text = "This is a sentence of some words. " * 20
-    parts: Sequence[str] = [text[start:stop] for start, stop in _stretches(text)]
+    parts: Sequence[str] = [text[start:stop] for start, stop in stretches(text)]
     assert " ".join(parts) == text.strip()
     assert all(part.endswith(".") for part in parts)
 
 
 def test_a_run_without_spaces_is_passed_over() -> None:
     text = "teh " + "x" * 100_000 + " cat"
-    assert [text[start:stop] for start, stop in _stretches(text)] == ["teh", "cat"]
+    assert [text[start:stop] for start, stop in stretches(text)] == ["teh", "cat"]
 
 
 def test_doubt_is_the_probability_of_the_word_as_it_was_after_all_that_is_mended() -> None:

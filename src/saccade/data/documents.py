@@ -1,6 +1,7 @@
 """Documents from text files: where one ends and the next begins."""
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -9,6 +10,7 @@ from pydantic import Field
 from saccade.config import Record
 from saccade.data.text import find, read_lines
 from saccade.errors import UserError
+from saccade.sources.sentences import split_sentences
 
 TEXT = "# text = "
 """Prefix of the line with a CoNLL-U sentence's text."""
@@ -19,13 +21,16 @@ class TextFile(Record):
 
     file: str
     """Path, absolute or relative to the data folder."""
-    documents: Literal["whole", "lines", "separated", "column", "conllu", "sentences"] = "whole"
+    documents: Literal["whole", "lines", "separated", "column", "conllu", "sentences", "prose"] = "whole"
     """What a document is. whole: the file; lines: each line; separated: the text up to a separator line; column: each
-    cell of a TSV column; conllu: the sentences from one `# newdoc` to the next; sentences: each CoNLL-U sentence."""
+    cell of a TSV column; conllu: the sentences from one `# newdoc` to the next; sentences: each CoNLL-U sentence;
+    prose: each sentence of each line."""
     separator: str = "<|endoftext|>"
     """For separated: the line between two documents."""
     column: int = Field(1, ge=1, le=1000)
     """For column: its number, counted from 1."""
+    every: int = Field(1, ge=1, le=1000)
+    """Read only each so-manieth document."""
     first: float = Field(1.0, gt=0, le=1)
     """For whole: read only this share of the file, from its beginning."""
 
@@ -36,7 +41,8 @@ def read_documents(files: Sequence[TextFile], folders: Sequence[Path], *, lowerc
     for file in files:
         path = Path(file.file) if Path(file.file).is_absolute() else find(file.file, folders)
         before = len(found)
-        texts = (text.lower() if lowercase else text for text in _documents(file, path))
+        documents = islice(_documents(file, path), 0, None, file.every)
+        texts = (text.lower() if lowercase else text for text in documents)
         found |= {text: None for text in texts if text.strip()}
         if len(found) == before:
             raise UserError(f"{path}: no text in it that is not already there")
@@ -58,6 +64,8 @@ def _documents(file: TextFile, path: Path) -> Iterator[str]:
             yield from _conllu(path)
         case "sentences":
             yield from _sentences(path)
+        case "prose":
+            yield from (line[a:b] for line in read_lines(path) for a, b in split_sentences(line))
 
 
 def _separated(separator: str, path: Path) -> Iterator[str]:

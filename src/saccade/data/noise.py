@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from saccade.config import Record
+from saccade.data.confusions import confused_with
 from saccade.data.misspell import Choices, Misspelling, Slips, distance, held_out
 
 TRIES = 60
@@ -48,6 +49,9 @@ class NoiseConfig(Record):
     """Probability of one more edit in the same word, after each edit."""
     real_word_errors: float = Field(0.0, ge=0, le=1)
     """Probability that a word becomes another word of the training sentences that is one edit away."""
+    confusion_sets: float = Field(0.0, ge=0, le=1)
+    """Probability that a word becomes another one of its confusion set, such as their for there; not in clean
+    sentences."""
     names: float = Field(0.02, ge=0, le=1)
     """Error rate of names and words in capitals, relative to other words. Numbers, addresses and code get none."""
     lost_space: float = Field(0.002, ge=0, le=0.5)
@@ -107,14 +111,21 @@ class Noise:
         share *= self.config.max_error_rate
         words = list(find_words(sentence))
         drawn = random.random((2, len(words)))
-        parts, end, was_plain = [], 0, False
-        for (start, stop, opens), misspelt, spaced in zip(words, *drawn.tolist(), strict=True):
+        confused = random.random(len(words)) if self.config.confusion_sets else np.ones(len(words))
+        parts, end, was_plain, before = [], 0, False, ""
+        for (start, stop, opens), misspelt, spaced, other in zip(
+            words, *drawn.tolist(), confused.tolist(), strict=True
+        ):
             gap, word = sentence[end:start], sentence[start:stop]
             plain = not self.is_name(word, opens)
             if gap == " " and plain and was_plain and spaced < self.config.lost_space:
                 gap = ""
             chance = min(1.0, len(word) / LETTERS) * (len(word) > 1) * (1.0 if plain else self.config.names)
-            if misspelt < share * chance:
+            typed = confused_with(plainly(word), before) if plain and other < self.config.confusion_sets else ()
+            before = plainly(word)
+            if typed:
+                word = like(word, typed[int(random.random() * len(typed))])
+            elif misspelt < share * chance:
                 word = self.misspell(word, random)
             if plain and len(word) >= LETTERS and spaced > 1 - self.config.added_space:
                 place = 1 + int(random.random() * (len(word) - 1))

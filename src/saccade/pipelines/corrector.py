@@ -77,6 +77,10 @@ class CorrectorSettings(TaskSettings):
     """A word is changed only if the model gives less than this probability to leaving it as it is."""
     unknown_word_cost: Annotated[float, Field(ge=0, le=MOST_PRICE)] = 0.0
     """What a word that is not in the lexicon costs, in natural logarithms."""
+    real_word_caution: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """The same as `caution` for words that are in the lexicon; the smaller of both counts."""
+    written_words: Annotated[int, Field(ge=0)] = 0
+    """How many words of the list, its first ones, may be written; the others are only known to be right. 0: all."""
 
 
 class Corrector(Pipeline[TextItem, Correction]):
@@ -91,17 +95,31 @@ class Corrector(Pipeline[TextItem, Correction]):
 
     options = Translator.options
 
-    def __init__(self, translator: Translator, *, caution: float = 1.0, lexicon: Lexicon | None = None) -> None:
+    def __init__(
+        self,
+        translator: Translator,
+        *,
+        caution: float = 1.0,
+        real_word_caution: float = 1.0,
+        lexicon: Lexicon | None = None,
+    ) -> None:
         """`caution`: a word is changed only if the model gives less than this probability to leaving it as it is.
-        `lexicon`: a word is changed only into one of these; None: into any."""
+        `real_word_caution`: the same for words of the lexicon, if it is less. `lexicon`: a word is changed only into
+        one of its words; None: into any."""
         self.translator, self.caution, self.lexicon = translator, caution, lexicon
+        self.real_word_caution = real_word_caution
 
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None) -> "Corrector":
         """The model of a folder."""
         settings = folder.settings(CorrectorSettings)
-        lexicon = None if folder.words is None else Lexicon(folder.words, settings.unknown_word_cost)
-        return cls(Translator.open(folder, how, whole=True), caution=settings.caution, lexicon=lexicon)
+        translator = Translator.open(folder, how, whole=True)
+        return cls(
+            translator,
+            caution=settings.caution,
+            real_word_caution=settings.real_word_caution,
+            lexicon=_lexicon(folder, settings),
+        )
 
     @property
     def source(self) -> TextSource:
@@ -115,16 +133,16 @@ class Corrector(Pipeline[TextItem, Correction]):
         self, items: Sequence[TextItem], requests: Sequence[Request], places: Sequence[int], report: Report
     ) -> list[Correction | UserError]:
         texts = [item.text for item in items]
-        stretches = [list(_stretches(text)) for text in texts]
-        asked = [text[a:b] for text, parts in zip(texts, stretches, strict=True) for a, b in parts]
-        owners = [place for place, parts in zip(places, stretches, strict=True) for _ in parts]
-        wider = zip(once_each(self._wider, requests), stretches, strict=True)
+        cuts = [list(stretches(text)) for text in texts]
+        asked = [text[a:b] for text, parts in zip(texts, cuts, strict=True) for a, b in parts]
+        owners = [place for place, parts in zip(places, cuts, strict=True) for _ in parts]
+        wider = zip(once_each(self._wider, requests), cuts, strict=True)
         each = [one for one, parts in wider for _ in parts]
         answers = self.translator.answer(asked, each, numbers=owners, report=report)
         written = iter(zip(answers, self._changes(asked, answers), strict=True))
         return [
             self._correction(text, parts, [next(written) for _ in parts], one.best)
-            for text, parts, one in zip(texts, stretches, requests, strict=True)
+            for text, parts, one in zip(texts, cuts, requests, strict=True)
         ]
 
     def _wider(self, request: Request) -> Request:
@@ -150,7 +168,7 @@ class Corrector(Pipeline[TextItem, Correction]):
         doubtful = [n for n, answer in enumerate(answers) if not self._is_sure(asked[n], answer, found[n])]
         strange = {n: list(self._strange(asked[n], answers[n], found[n])) for n in doubtful} if self.lexicon else {}
         likeliest = self._likeliest([place for some in strange.values() for place in some])
-        if self.caution < 1:
+        if self._least_caution < 1:
             self._give_up(asked, found, doubtful)
         for n, places in strange.items():
             kept = [edit for edit in found[n] if not any(edit.start == place.start for place in places)]
@@ -166,7 +184,16 @@ class Corrector(Pipeline[TextItem, Correction]):
             [found[n] for n in doubtful],
         )
         for n, each in zip(doubtful, doubted, strict=True):
-            found[n] = [edit for edit, doubt in zip(found[n], each, strict=True) if doubt < self.caution]
+            found[n] = [edit for edit, doubt in zip(found[n], each, strict=True) if doubt < self._caution(edit)]
+
+    def _caution(self, edit: TextEdit) -> float:
+        """A word that is right by itself is seldom wrong: more is asked before it is changed."""
+        known = self.lexicon is not None and all(map(self.lexicon.has, edit.wrong.split()))
+        return self._least_caution if known else self.caution
+
+    @property
+    def _least_caution(self) -> float:
+        return min(self.caution, self.real_word_caution)
 
     def _strange(self, text: str, answer: Translation | UserError, found: Sequence[TextEdit]) -> Iterator[Strange]:
         """The words of a text that are neither on the list nor names, and all that could be meant: what the answers
@@ -182,7 +209,8 @@ class Corrector(Pipeline[TextItem, Correction]):
             elsewhere = any(edit.start < stop and start < edit.stop and edit.start != start for edit in found)
             spaced = any(edit.start == start and edit.stop != stop for edit in found)
             if not (elsewhere or spaced or self.lexicon.knows(word, opens=opens)):
-                near = [like(word, one) for one in self.lexicon.near(plainly(word), NEAR)]
+                plain = plainly(word)
+                near = [like(word, one) for one in (*self.lexicon.near(plain, NEAR), *self.lexicon.halves(plain))]
                 meant = list(dict.fromkeys([*written.get((start, stop), []), *near]))
                 if meant:
                     yield Strange(text, mended_before(text, found, start), start, stop, word, meant)
@@ -217,7 +245,7 @@ class Corrector(Pipeline[TextItem, Correction]):
         for start, stop in sorted({place for way in ways for place in way}):
             left = lexicon.knows(text[start:stop], opens=opens[start])
             if left and not lexicon.has(text[start:stop]):
-                continue  # a name
+                continue  # a name, or a word that the model has not met
             for edit in (way.get((start, stop)) for way in ways):
                 if (edit is None and not left) or (edit is not None and not self._known([edit])):
                     continue
@@ -238,12 +266,12 @@ class Corrector(Pipeline[TextItem, Correction]):
             return True
         if apply(text, changes) != answer.text:
             return False
-        return 1 - math.exp(answer.logprob) < self.caution
+        return 1 - math.exp(answer.logprob) < self._least_caution
 
     def _correction(
         self,
         text: str,
-        stretches: list[tuple[int, int]],
+        cuts: list[tuple[int, int]],
         written: list[tuple[Translation | UserError, list[TextEdit]]],
         best: int,
     ) -> Correction | UserError:
@@ -252,37 +280,44 @@ class Corrector(Pipeline[TextItem, Correction]):
             if isinstance(one, UserError):
                 return one
             found.append(one)
-        first = self._one(text, stretches, found, [changes for _, changes in written])
+        first = self._one(text, cuts, found, [changes for _, changes in written])
         if len(found) > 1:  # several ways to correct are shown of short texts; a long one has too many
             return first
         seen = {first.text}
-        for (start, stop), part in zip(stretches, found, strict=True):
+        for (start, stop), part in zip(cuts, found, strict=True):
             for other in part.others:
                 known = self._known(edits(text[start:stop], other.text))
-                correction = self._one(text, stretches, [other], [known])
+                correction = self._one(text, cuts, [other], [known])
                 if len(first.others) + 1 < best and correction.text not in seen:
                     seen.add(correction.text)
                     first.others.append(correction)
         return first
 
     def _one(
-        self, text: str, stretches: list[tuple[int, int]], parts: list[Translation], changes: list[list[TextEdit]]
+        self, text: str, cuts: list[tuple[int, int]], parts: list[Translation], changes: list[list[TextEdit]]
     ) -> Correction:
         """A text with the changes of each of its stretches, which count from there."""
         moved = [
             TextEdit(start + edit.start, start + edit.stop, edit.wrong, edit.right)
-            for (start, _), some in zip(stretches, changes, strict=True)
+            for (start, _), some in zip(cuts, changes, strict=True)
             for edit in some
         ]
         score = sum(part.score for part in parts)
         return Correction(text, apply(text, moved), score, moved, parts, pipeline=self)
 
 
+def _lexicon(folder: ModelFolder, settings: CorrectorSettings) -> Lexicon | None:
+    if folder.words is None:
+        return None
+    written = settings.written_words or len(folder.words)
+    return Lexicon(folder.words[:written], settings.unknown_word_cost, rare=folder.words[written:])
+
+
 def _letters(pieces: Pieces) -> Pieces:
     return Pieces.letters(pieces.labels)
 
 
-def _stretches(text: str) -> Iterator[tuple[int, int]]:
+def stretches(text: str) -> Iterator[tuple[int, int]]:
     """The parts of a text that are corrected, each by itself: those with a plain word in them, and not too long."""
     start = 0
     while start < len(text):

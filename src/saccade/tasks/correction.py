@@ -16,11 +16,12 @@ from saccade.data.misspell import Misspelling, read_misspellings
 from saccade.data.noise import Noise, NoiseConfig, count_words, find_names
 from saccade.data.sources import Mixture
 from saccade.data.text import Pair, find, read_pairs
+from saccade.data.wordlist import KnownWords, WordLists
 from saccade.errors import WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.spelling import Corrected, correction_rate, introduction_rate, spelling_scores, word_accuracy
 from saccade.folder import ModelFolder
-from saccade.pipelines.corrector import MOST_PRICE, Corrector
+from saccade.pipelines.corrector import MOST_PRICE, Corrector, stretches
 from saccade.pipelines.edits import apply, edits
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.tasks.arithmetic import Figure
@@ -49,6 +50,8 @@ class SpellingData(SequenceData):
     """How many words are misspelt, and how."""
     copies: int = Field(1, ge=1, le=100)
     """Copies of each sentence, with different misspellings."""
+    words: WordLists | None = None
+    """Lists of words that are known to be right though training may not have them; they are never changed."""
     single_words: bool = False
     """Also train on each word of the lists by itself, as often as on a sentence."""
     valid_limit: int = Field(500, ge=1)
@@ -73,6 +76,8 @@ class CorrectionRecipe(SequenceRecipe):
     `single_words`. 0: no such limit."""
     unknown_word_cost: float = Field(0.0, ge=0, le=MOST_PRICE)
     """With `lexicon_min_count`: cost, in nats, of keeping a word that is neither in the lexicon nor a name."""
+    real_word_caution: float = Field(1.0, ge=0, le=1)
+    """The same as `caution` for words that are in the lexicon; the smaller of both counts."""
 
 
 class CorrectionTask:
@@ -91,16 +96,21 @@ class CorrectionTask:
     ) -> Prepared:
         data, read = recipe.data, _Spelling.of(recipe.data, folders)
         held, tested = _held_pairs(read, folders), _test_pairs(read, folders) if data.test else None
-        cost = {"unknown_word_cost": recipe.unknown_word_cost} if recipe.lexicon_min_count else {}
+        written = _written_words(recipe, read)
+        rare = sorted(read.known.words.difference(written)) if data.words else []
         parts = SequenceParts(
             training=lambda: Copies(Mixture.of(_training_pairs(recipe, read))),
             held={"": held},
             figures=_figures,
             figure=lambda pipeline: _figure(pipeline, held),
-            files=[*(text.file for text in (*data.train, *data.valid, *data.test)), *data.misspellings],
-            settings={"caution": recipe.caution, **cost},
+            files=[
+                *(text.file for text in (*data.train, *data.valid, *data.test)),
+                *data.misspellings,
+                *(data.words.files if data.words else []),
+            ],
+            settings=_settings(recipe, written),
             test=(lambda pipeline, _, report: _scores(pipeline, tested, Request(), report)) if tested else None,
-            words=_lexicon(recipe, read),
+            words=[*written, *rare] or None,
         )
         return prepare_pairs(recipe, parts, out, resume=resume, report=report)
 
@@ -134,11 +144,14 @@ class _Spelling:
     data: SpellingData
     sentences: list[str]
     lists: list[Misspelling]
+    known: KnownWords
 
     @classmethod
     def of(cls, data: SpellingData, folders: Sequence[Path]) -> "_Spelling":
         lists = read_misspellings([find(name, folders) for name in data.misspellings])
-        return cls(data, read_documents(data.train, folders), lists)
+        wrong = {misspelling.wrong for misspelling in lists}
+        known = KnownWords.read(data.words, folders, wrong) if data.words else KnownWords(set(), set())
+        return cls(data, read_documents(data.train, folders), lists, known)
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -157,7 +170,9 @@ class _Spelling:
 
 def _training_pairs(recipe: CorrectionRecipe, read: _Spelling) -> list[Pair]:
     noise, seed = read.noise(), recipe.train.seed
-    texts = read.sentences + (sorted(noise.known) if recipe.data.single_words else [])
+    # Long sentences are cut as the corrector cuts them, which is how it will meet them.
+    cut = [text[start:stop] for text in read.sentences for start, stop in stretches(text)]
+    texts = cut + (sorted(noise.known) if recipe.data.single_words else [])
     return [
         (noise(text, np.random.default_rng([seed, copy, place])), text)
         for copy in range(recipe.data.copies)
@@ -180,11 +195,24 @@ def _test_pairs(read: _Spelling, folders: Sequence[Path]) -> list[Pair]:
     return [(noise(sentence, np.random.default_rng([0, place])), sentence) for place, sentence in enumerate(sentences)]
 
 
-def _lexicon(recipe: CorrectionRecipe, read: _Spelling) -> list[str] | None:
+def _settings(recipe: CorrectionRecipe, written: Sequence[str]) -> dict[str, float]:
     if not recipe.lexicon_min_count:
-        return None
+        return {"caution": recipe.caution}
+    return {
+        "caution": recipe.caution,
+        "real_word_caution": recipe.real_word_caution,
+        "unknown_word_cost": recipe.unknown_word_cost,
+        "written_words": len(written),
+    }
+
+
+def _written_words(recipe: CorrectionRecipe, read: _Spelling) -> list[str]:
+    """The words that others may be changed into: those the model has met often enough."""
+    if not recipe.lexicon_min_count:
+        return []
     single = {right for _, right, _ in read.lists} if recipe.data.single_words else set()
-    return sorted(single.union(word for word, count in read.counts.items() if count >= recipe.lexicon_min_count))
+    often = {word for word, count in read.counts.items() if count >= recipe.lexicon_min_count}
+    return sorted(single | (often - read.known.wrong))
 
 
 def _figures(sources: list[str], outputs: list[str], accepted: list[list[str]]) -> dict[str, float]:
