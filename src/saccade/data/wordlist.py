@@ -21,7 +21,7 @@ COMMON = 50
 """Up to this level of SCOWL a word is known even if a list says that it is a misspelling of another."""
 
 
-class WordLists(Record):
+class Dictionaries(Record):
     """Files of words, and how far down each is believed."""
 
     levels: str = Field("wordlist/scowl_levels.tsv.gz", min_length=1)
@@ -50,7 +50,7 @@ class KnownWords:
     """Those of the misspellings that are no common words."""
 
     @classmethod
-    def read(cls, lists: WordLists, folders: Sequence[Path], misspellings: Collection[str]) -> "KnownWords":
+    def read(cls, lists: Dictionaries, folders: Sequence[Path], misspellings: Collection[str]) -> "KnownWords":
         """`misspellings` in lower case."""
         plain: dict[str, float] = {}
         capital: dict[str, tuple[str, float]] = {}

@@ -16,7 +16,7 @@ from saccade.data.misspell import Misspelling, read_misspellings
 from saccade.data.noise import Noise, NoiseConfig, count_words, find_names
 from saccade.data.sources import Mixture
 from saccade.data.text import Pair, find, read_pairs
-from saccade.data.wordlist import KnownWords, WordLists
+from saccade.data.wordlist import Dictionaries, KnownWords
 from saccade.errors import WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.spelling import Corrected, correction_rate, introduction_rate, spelling_scores, word_accuracy
@@ -50,7 +50,7 @@ class SpellingData(SequenceData):
     """How many words are misspelt, and how."""
     copies: int = Field(1, ge=1, le=100)
     """Copies of each sentence, with different misspellings."""
-    words: WordLists | None = None
+    words: Dictionaries | None = None
     """Lists of words that are known to be right though training may not have them; they are never changed."""
     single_words: bool = False
     """Also train on each word of the lists by itself, as often as on a sentence."""
