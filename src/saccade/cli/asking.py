@@ -188,6 +188,8 @@ def _show(
         if isinstance(answer, UserError):
             print(f"saccade: line {number + 1}: {answer}; {KEPT if keeps else EMPTIED}", file=sys.stderr)
         if answer is not None and not isinstance(answer, UserError):
+            for warning in answer.warnings:
+                tell(f"line {number + 1}: {warning}", quiet=options.quiet)
             _print(answer, options, line if keeps else None)
         elif keeps:
             sys.stdout.writelines(line.unchanged())
