@@ -18,6 +18,13 @@ class Ragged:
         lengths = np.array([len(sequence) for sequence in sequences], dtype=np.int64)
         return cls(np.fromiter(chain.from_iterable(sequences), dtype=np.int32, count=int(lengths.sum())), lengths)
 
+    @classmethod
+    def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":
+        """All sequences of all parts, in order."""
+        flat = [np.zeros(0, dtype=np.int32), *(part.flat for part in parts)]
+        lengths = [np.zeros(0, dtype=np.int64), *(part.lengths for part in parts)]
+        return cls(np.concatenate(flat), np.concatenate(lengths))
+
     def __len__(self) -> int:
         return len(self.lengths)
 

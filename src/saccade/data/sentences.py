@@ -16,6 +16,8 @@ from saccade.data.ragged import Ragged
 from saccade.tokens.vocabulary import Vocabulary
 
 ENDS = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+CHUNK = 20_000
+"""Documents that are encoded at once."""
 SHORTER = 0.1
 """Share of the rows that are cut shorter, so that the model also sees short texts."""
 UNKNOWN = -1
@@ -45,10 +47,15 @@ class Corpus:
 
     @classmethod
     def of(cls, vocabulary: Vocabulary, documents: Sequence[str]) -> "Corpus":
-        split = [sentences_of(document) for document in documents]
-        texts = [sentence for document in split for sentence in document]
-        firsts = np.concatenate([[0], np.cumsum([len(document) for document in split])])
-        return cls(Ragged.of(vocabulary.encode(texts, continues=True)), firsts.astype(np.int64))
+        counts, parts = [], []
+        # Chunk by chunk: as Python's numbers and the tokenizer's own records, 30 million tokens take 7 GB.
+        for start in range(0, len(documents), CHUNK):
+            split = [sentences_of(document) for document in documents[start : start + CHUNK]]
+            counts += [len(document) for document in split]
+            texts = [sentence for document in split for sentence in document]
+            parts.append(Ragged.of(vocabulary.encode(texts, continues=True)))
+        firsts = np.concatenate([[0], np.cumsum(counts)])
+        return cls(Ragged.joined(parts), firsts.astype(np.int64))
 
     @property
     def tokens(self) -> int:
