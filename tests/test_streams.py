@@ -430,6 +430,15 @@ def test_documents_come_once_in_order_from_all_files(tmp_path: Path) -> None:
     assert read_documents([TextFile(file=str(tmp_path / "a.txt"), documents="lines")], []) == ["one", "two"]
 
 
+def test_a_file_gives_its_documents_as_often_as_asked_and_every_nth_one(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
+    (tmp_path / "b.txt").write_text("three\nfour\n")
+    often = TextFile(file="a.txt", documents="lines", repeat=2, every=2)
+    assert read_documents([often, TextFile(file="b.txt", documents="lines")], [tmp_path]) == [
+        *("one", "one", "three", "three", "four")
+    ]
+
+
 def test_in_lower_case_documents_that_differ_in_capitals_are_one(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("One\none\nTWO Ä\n", encoding="utf-8")
     files = [TextFile(file="a.txt", documents="lines")]

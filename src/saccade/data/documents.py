@@ -30,23 +30,27 @@ class TextFile(Record):
     column: int = Field(1, ge=1, le=1000)
     """For column: its number, counted from 1."""
     every: int = Field(1, ge=1, le=1000)
-    """Read only each so-manieth document."""
+    """Read every n-th document only."""
+    repeat: int = Field(1, ge=1, le=100)
+    """How often each document is seen in an epoch."""
     first: float = Field(1.0, gt=0, le=1)
     """For whole: read only this share of the file, from its beginning."""
 
 
 def read_documents(files: Sequence[TextFile], folders: Sequence[Path], *, lowercase: bool = False) -> list[str]:
-    """All documents of the files, in order, without empty ones and duplicates."""
-    found: dict[str, None] = {}
+    """All documents of the files, in order, without empty ones; each as often as the first file with it says."""
+    found: dict[str, int] = {}
     for file in files:
         path = Path(file.file) if Path(file.file).is_absolute() else find(file.file, folders)
         before = len(found)
         documents = islice(_documents(file, path), 0, None, file.every)
         texts = (text.lower() if lowercase else text for text in documents)
-        found |= {text: None for text in texts if text.strip()}
+        for text in texts:
+            if text.strip():
+                found.setdefault(text, file.repeat)
         if len(found) == before:
             raise UserError(f"{path}: no text in it that is not already there")
-    return list(found)
+    return [text for text, times in found.items() for _ in range(times)]
 
 
 def _documents(file: TextFile, path: Path) -> Iterator[str]:
