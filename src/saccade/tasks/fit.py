@@ -44,4 +44,7 @@ def fit(task: Task, recipe: Recipe, folders: Sequence[Path], log: Log, resumed: 
         return Fitted(outcome, [])
     log.say(f"kept {outcome.chosen}")
     with scoring(log.console) as report:
-        return Fitted(outcome, store(recipe, prepared, outcome, out, report))
+        stored = store(recipe, prepared, outcome, out, report)
+    for remark in stored.remarks:
+        log.say(remark)
+    return Fitted(outcome, stored.scores)
