@@ -27,7 +27,7 @@ from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.encoder import EncoderRecipe, begin, hiding
 from saccade.tasks.mixing import LinearUse, finish
-from saccade.tasks.tuning import fine_tuning, from_scratch
+from saccade.tasks.tuning import fine_tuning, from_scratch, trials_for
 from saccade.train.loop import Work
 from saccade.train.objective import ClassObjective
 
@@ -68,7 +68,13 @@ class ClassificationTask:
         texts = [one + other for one, other in zip(examples.texts, seconds, strict=True)]
         train, pace = (fine_tuning if start else from_scratch)(texts)
         recipe = ClassificationRecipe(
-            name=out.name, data=data, init=start, pooling="mean" if start else "dense", linear="mixed", train=train
+            name=out.name,
+            data=data,
+            init=start,
+            pooling="mean" if start else "dense",
+            linear="mixed",
+            train=train,
+            trials=trials_for(len(texts)) if start else [],
         )
         return recipe, [*told, f"at most {pace.epochs:.0f} epochs; the loss on the validation part stops it earlier"]
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from pydantic import Field
+
 from saccade.carried import CarriedTest
 from saccade.config import Record, Table
 from saccade.evaluate.metrics import Score
@@ -28,6 +30,15 @@ class CardConfig(Record):
     """Put the test part into the model folder, for `saccade evaluate`; only where its licence allows it."""
 
 
+class TrialConfig(Record):
+    """One of several trainings of a recipe."""
+
+    seed: int = Field(ge=0, lt=2**40)
+    """Instead of train.seed."""
+    rate: float = Field(gt=0)
+    """Instead of train.adam.rate."""
+
+
 class Recipe(Record):
     """The part of a recipe that all tasks share."""
 
@@ -37,6 +48,8 @@ class Recipe(Record):
     """Name of the model, for its card."""
     train: TrainConfig
     """Training settings."""
+    trials: list[TrialConfig] = Field(default_factory=list)
+    """Trainings of which the best on the validation part is kept; none: one, as `train` has it."""
     card: CardConfig = CardConfig()
     """Text for the model card."""
 

@@ -1,5 +1,6 @@
 """The end of a training: write the model folder, score the stored weights, write the card."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +26,11 @@ class Stored:
     """More about it, for the person who trained it."""
 
 
-def store(recipe: Recipe, prepared: Prepared, outcome: Outcome, out: Path, report: Report) -> Stored:
-    """Scores are of the stored weights, rounding included. The card comes last: a folder with a card is finished."""
+def store(
+    recipe: Recipe, prepared: Prepared, outcome: Outcome, out: Path, report: Report, tried: Sequence[str] = ()
+) -> Stored:
+    """Scores are of the stored weights, rounding included. The card comes last: a folder with a card is finished.
+    `tried` are remarks on the trainings before."""
     finish = prepared.finish(report) if prepared.finish else None
     names = {"task": recipe.task, "name": recipe.name, "marks": prepared.marks.table()}
     tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
@@ -49,7 +53,7 @@ def store(recipe: Recipe, prepared: Prepared, outcome: Outcome, out: Path, repor
     if prepared.test is not None:
         folder = read_folder(out)
         scores = prepared.test(open_folder(folder), folder, report)
-    remarks = [*finish.told, *finish.beside(scores)] if finish else []
+    remarks = [*tried, *([*finish.told, *finish.beside(scores)] if finish else [])]
     write_card(out, card(recipe, model, outcome, scores, arithmetic, remarks))
     return Stored(scores, remarks)
 
