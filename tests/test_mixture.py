@@ -20,7 +20,7 @@ from saccade.data.table import Examples
 from saccade.errors import UserError
 from saccade.evaluate.calibration import calibration_error, fit_weights, log_softmax, weighted_loss
 from saccade.folder import digest_of, read_folder
-from saccade.pipelines.mixture import LINEAR, LinearModel, Mixture, MixtureSettings
+from saccade.pipelines.mixture import LINEAR, LinearModel, Probabilities, MixtureSettings
 from saccade.pipelines.pipeline import unreported
 from saccade.tasks.linear import LARGEST, fit_linear
 from test_fit import ROWS, TINY, write_rows
@@ -143,7 +143,7 @@ def test_a_stored_model_mixes_the_same_alone_and_in_a_batch(mixed: Path) -> None
         assert classifier(text).score == pytest.approx(one.score, rel=1e-3)
     assert [one.text for one in together[:2]] == ["quiet", "loud"]
     outputs = classifier.outputs(texts[:2], None)
-    classifier.mixture = Mixture()
+    classifier.mixture = Probabilities()
     own = classifier.outputs(texts[:2], None)
     linear = LinearModel.read(read_folder(mixed), 2)
     weights = MixtureSettings.read(read_folder(mixed).table("probabilities"), where="test")

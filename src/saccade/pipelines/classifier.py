@@ -14,7 +14,7 @@ from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
-from saccade.pipelines.mixture import Mixture
+from saccade.pipelines.mixture import Probabilities
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.table import TASKS
@@ -70,7 +70,7 @@ class Classifier(Pipeline[PairItem, Class]):
         *,
         middle: float = 0.0,
         spread: float = 1.0,
-        mixture: Mixture = Mixture(),  # noqa: B008
+        mixture: Probabilities = Probabilities(),  # noqa: B008
     ) -> None:
         self.model = model
         self.vocabulary = vocabulary
@@ -84,7 +84,7 @@ class Classifier(Pipeline[PairItem, Class]):
         settings, vocabulary = folder.settings(ClassifierSettings), encoder_vocabulary(folder)
         head = ClassHead(outputs=max(1, len(settings.classes)), pooling=settings.pooling)
         model = open_encoder(folder, vocabulary, head, how)
-        mixture = Mixture.open(folder, len(settings.classes)) if settings.classes else Mixture()
+        mixture = Probabilities.open(folder, len(settings.classes)) if settings.classes else Probabilities()
         return cls(model, vocabulary, settings.classes, middle=settings.middle, spread=settings.spread, mixture=mixture)
 
     @cached_property

@@ -128,14 +128,14 @@ def _product(rows: Sparse, weights_KC: np.ndarray, scale_K: np.ndarray) -> np.nd
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Probabilities:
     """The encoder's logits -> log-probabilities to tell."""
 
     settings: MixtureSettings = field(default_factory=MixtureSettings)
     linear: LinearModel | None = None
 
     @classmethod
-    def open(cls, folder: ModelFolder, classes: int) -> "Mixture":
+    def open(cls, folder: ModelFolder, classes: int) -> "Probabilities":
         """Of a model folder; folders of earlier versions have none."""
         settings = MixtureSettings.read(folder.table("probabilities"), where=folder.where)
         return cls(settings, LinearModel.read(folder, classes) if settings.linear else None)

@@ -21,7 +21,7 @@ INSTALL = "pip install 'saccade[train]'"
 
 
 @dataclass(frozen=True)
-class Linear:
+class ChosenLinear:
     """The model that was chosen on the validation part."""
 
     model: LinearModel
@@ -40,9 +40,9 @@ def can_fit() -> bool:
     return find_spec("sklearn") is not None
 
 
-def fit_linear(train: Examples, valid: Examples, report: Callable[[int, int], None]) -> Linear:
+def fit_linear(train: Examples, valid: Examples, report: Callable[[int, int], None]) -> ChosenLinear:
     """Every kind of features with every C; the most right on the validation part, of equals the first."""
-    best: Linear | None = None
+    best: ChosenLinear | None = None
     most, done = -1, 0
     gold = np.array(valid.labels)
     rows = {kind: counted(train.texts, train.seconds, kind) for kind in KINDS}
@@ -55,7 +55,7 @@ def fit_linear(train: Examples, valid: Examples, report: Callable[[int, int], No
             model = LinearModel.of(ngrams, *_fitted(features, train, strength))
             valid_NC = model.log_chances(valid.texts, valid.seconds)
             if (right := int((valid_NC.argmax(axis=1) == gold).sum())) > most:
-                most, best = right, Linear(model, f"{' and '.join(kinds)}, C = {strength:g}", valid_NC)
+                most, best = right, ChosenLinear(model, f"{' and '.join(kinds)}, C = {strength:g}", valid_NC)
             done += 1
             report(done, len(FEATURES) * len(STRENGTHS))
     assert best is not None

@@ -12,7 +12,7 @@ from saccade.pipelines.classifier import Classifier
 from saccade.pipelines.mixture import LINEAR, MixtureSettings
 from saccade.pipelines.pipeline import Report
 from saccade.tasks.contract import Finish
-from saccade.tasks.linear import INSTALL, Linear, can_fit, fit_linear
+from saccade.tasks.linear import INSTALL, ChosenLinear, can_fit, fit_linear
 
 LinearUse = Literal["none", "beside", "mixed"]
 GAIN = 0.01
@@ -55,7 +55,7 @@ def _settings(chances: Sequence[np.ndarray], gold_N: np.ndarray) -> tuple[Mixtur
     )
 
 
-def _compared(settings: MixtureSettings, own_NC: np.ndarray, linear: Linear, gold_N: np.ndarray) -> str:
+def _compared(settings: MixtureSettings, own_NC: np.ndarray, linear: ChosenLinear, gold_N: np.ndarray) -> str:
     parts = {"encoder": own_NC, f"linear model on n-grams ({linear.setting})": linear.valid_NC}
     if settings.linear:
         parts["mixture of both"] = settings.encoder * own_NC + settings.linear * linear.valid_NC
@@ -63,7 +63,7 @@ def _compared(settings: MixtureSettings, own_NC: np.ndarray, linear: Linear, gol
     return f"accuracy on the validation part: {', '.join(figures)}"
 
 
-def _beside(linear: Linear, parts: TableParts, scores: Sequence[Score]) -> list[str]:
+def _beside(linear: ChosenLinear, parts: TableParts, scores: Sequence[Score]) -> list[str]:
     """The linear model's figure on the test part, and, where it is the better one, a sentence that says so."""
     if parts.test is None:
         return []
