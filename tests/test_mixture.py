@@ -20,7 +20,7 @@ from saccade.data.table import Examples
 from saccade.errors import UserError
 from saccade.evaluate.calibration import calibration_error, fit_weights, log_softmax, weighted_loss
 from saccade.folder import digest_of, read_folder
-from saccade.pipelines.mixture import LINEAR, LinearModel, Probabilities, MixtureSettings
+from saccade.pipelines.mixture import LINEAR, LinearModel, MixtureSettings, Probabilities
 from saccade.pipelines.pipeline import unreported
 from saccade.tasks.linear import LARGEST, fit_linear
 from test_fit import ROWS, TINY, write_rows
