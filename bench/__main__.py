@@ -17,6 +17,7 @@ from bench.pronunciation import compare_pronunciation
 from bench.recurrent import compare_recurrent
 from bench.report import Report, write_report
 from bench.settings import Settings
+from bench.small_classes import compare_small_classes
 from bench.spelling import compare_spelling
 from bench.startup import compare_startup
 from bench.time_to_bleu import compare_time_to_bleu
@@ -39,8 +40,15 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "spelling": compare_spelling,
     "pronunciation": compare_pronunciation,
     "classes": compare_classes,
+    "small-classes": compare_small_classes,
 }
-MODELS = {"elsewhere": "model", "spelling": "model", "pronunciation": "model", "classes": "init"}
+MODELS = {
+    "elsewhere": "model",
+    "spelling": "model",
+    "pronunciation": "model",
+    "classes": "init",
+    "small-classes": "model",
+}
 """Comparisons of a trained model, and the option that names another than their usual one."""
 
 
@@ -67,10 +75,14 @@ def _read_arguments() -> tuple[list[str], Settings, dict[str, dict[str, str]]]:
     parser.add_argument("--data", type=Path, help="folder of the data sets ($SACCADE_DATA, then ./data)")
     parser.add_argument("--joeynmt", type=Path, metavar="PYTHON", help="Python of an environment that has JoeyNMT 2.3")
     parser.add_argument(
-        "--model", help="the model of elsewhere (en-es), spelling (speller) or pronunciation (pronouncer)"
+        "--model",
+        help="the model of elsewhere (en-es), spelling (speller) or pronunciation (pronouncer); small-classes: what to "
+        "start from",
     )
     parser.add_argument("--init", metavar="MODEL", help="classes: the model that was trained before (bert-mini)")
-    parser.add_argument("--tests", action="store_true", help="elsewhere: open the test parts too, which is done once")
+    parser.add_argument(
+        "--tests", action="store_true", help="elsewhere, small-classes: open the test parts too, which is done once"
+    )
     for name, meaning in Settings.numbers.items():
         default = getattr(usual, name)
         told = meaning if default is None else f"{meaning} (%(default)s)"
@@ -82,7 +94,7 @@ def _read_arguments() -> tuple[list[str], Settings, dict[str, dict[str, str]]]:
         parser.error(f"there is no comparison {unknown[0]!r}; there are: {', '.join(COMPARISONS)}")
     chosen = {option: given.pop(option) for option in dict.fromkeys(MODELS.values())}
     if chosen["model"] and sum(MODELS.get(name) == "model" for name in names) > 1:
-        parser.error("--model is for one comparison: elsewhere, spelling or pronunciation")
+        parser.error("--model is for one comparison: elsewhere, spelling, pronunciation or small-classes")
     models = {name: {option: chosen[option]} for name, option in MODELS.items() if chosen[option]}
     return names, Settings(**given), models
 

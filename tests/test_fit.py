@@ -229,7 +229,7 @@ def test_nothing_is_read_again_once_a_task_has_prepared(name: str, tmp_path: Pat
     prepared, outcome = untrained(task, task.recipe.read(table, where="test"), [data], out)
     assert all((data / file).exists() for file in prepared.files)
     shutil.rmtree(data)
-    scores = store(task.recipe.read(table, where="test"), prepared, outcome, out, unreported)
+    scores = store(task.recipe.read(table, where="test"), prepared, outcome, out, unreported).scores
     assert scores
     assert (out / "README.md").read_text().count("- test: ") == len(scores)
 

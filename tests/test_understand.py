@@ -270,7 +270,7 @@ def test_classes_with_spaces_in_their_names_are_learnt(room: Path) -> None:
     assert sum(float(line.split("\t")[0]) for line in two) == pytest.approx(1, abs=1e-3)
     said = ask("evaluate", out, room / "classes.tsv")
     assert said.code == 0, said.err
-    assert [line.split()[0] for line in said.lines] == ["accuracy", "macro", "F1", "Matthews"]
+    assert [line.split()[0] for line in said.lines] == ["accuracy", "macro", "F1", "Matthews", "calibration"]
     assert float(said.lines[0].split()[1]) > 90
 
 

@@ -106,6 +106,10 @@ class ModelFolder:
         except WrongUse as error:  # the folder is at fault, not who uses it
             raise UserError(str(error)) from None
 
+    def content(self, name: str, limit: int) -> bytes:
+        """What a further file of the folder holds, its digest checked."""
+        return _content_of(self.path / name, limit, self.config.sha256)
+
     def tensors(self, described: Weights) -> StoredTensors:
         """The weights of a model that `arch/` describes, names and shapes checked; tied ones under all their names."""
         tensors = self.weights.stored

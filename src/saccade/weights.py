@@ -2,7 +2,7 @@
 
 import hashlib
 import lzma
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,12 +32,14 @@ def write_folder(
     storage: Storage,
     words: Sequence[str] | None = None,
     carried: CarriedTest | None = None,
+    more: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write everything but the card, each file aside first, config.json last: a folder with a config is whole."""
+    """Write everything but the card, each file aside first, config.json last: a folder with a config is whole.
+    `more` are further files of the task, by name."""
     stored: dict[str, Tensor] = {}
     for name, weight in model.named_parameters():
         stored |= _narrow(name, weight.detach(), storage)
-    files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode()}
+    files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode(), **(more or {})}
     if words is not None:
         files[WORDS] = lzma.compress("\n".join(words).encode(), preset=9)
     if carried is not None:

@@ -99,13 +99,15 @@ def _model(name: str) -> dict[str, str]:
     from saccade.pipelines.load import model_path, open_folder
 
     folder = read_folder(model_path(name))
-    choice = open_folder(folder).choice
+    pipeline = open_folder(folder)
+    choice, mixture = pipeline.choice, getattr(pipeline, "mixture", None)
     kind = folder.config.model.get("kind", "encoder-decoder")
     watched = "PyTorch" if choice.engine == "PyTorch" else "plain float32"
     return {
         "name": f"{name}: {folder.config.task}, {kind}, format {folder.config.format}",
         "answers": f"{choice.engine}, {choice.how}: {choice.why}",
         "validated": _validated(folder.table("arithmetic")),
+        **({} if mixture is None else {"probability": str(mixture.settings)}),
         "exact": watched,
         "looking": watched,
     }

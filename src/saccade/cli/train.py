@@ -32,7 +32,7 @@ def train(
 
         saccade train translation my.en my.es --out my-model
         saccade train translation pairs.tsv --out my-model
-        saccade train classification reviews.tsv --from bert-mini --out my-model
+        saccade train classification reviews.tsv --out my-model
         saccade train en-es --data ~/data
         saccade train en-es --set train.steps=500 --set model.encoder.layers=2 --out runs/small
         saccade train my-recipe.toml
@@ -63,7 +63,8 @@ def train(
     set_:
         Change a key of the recipe: dotted.key=value. May be repeated.
     from_:
-        Model to start from, for classification and tagging: its encoder and its vocabulary.
+        Model to start from, for classification and tagging: its encoder and its vocabulary; none: from scratch.
+        Default: for own English texts the bundled English encoder.
     data:
         Folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
     device:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import Literal, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.mixture import Probabilities
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.table import TASKS
@@ -35,6 +36,8 @@ class ClassifierSettings(TaskSettings):
     """Of the numbers it was trained on, the mean."""
     spread: float
     """And how far they lie from it."""
+    pooling: Literal["dense", "first", "mean"] = "dense"
+    """What stands for a whole text."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +63,29 @@ class Classifier(Pipeline[PairItem, Class]):
     """
 
     def __init__(
-        self, model: TextModel, vocabulary: Vocabulary, classes: Sequence[str], *, middle: float, spread: float
+        self,
+        model: TextModel,
+        vocabulary: Vocabulary,
+        classes: Sequence[str],
+        *,
+        middle: float = 0.0,
+        spread: float = 1.0,
+        mixture: Probabilities = Probabilities(),  # noqa: B008
     ) -> None:
         self.model = model
         self.vocabulary = vocabulary
         self.classes = list(classes)
         self.middle, self.spread = middle, spread
+        self.mixture = mixture
 
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None) -> "Classifier":
         """The model of a folder."""
         settings, vocabulary = folder.settings(ClassifierSettings), encoder_vocabulary(folder)
-        model = open_encoder(folder, vocabulary, ClassHead(outputs=max(1, len(settings.classes))), how)
-        return cls(model, vocabulary, settings.classes, middle=settings.middle, spread=settings.spread)
+        head = ClassHead(outputs=max(1, len(settings.classes)), pooling=settings.pooling)
+        model = open_encoder(folder, vocabulary, head, how)
+        mixture = Probabilities.open(folder, len(settings.classes)) if settings.classes else Probabilities()
+        return cls(model, vocabulary, settings.classes, middle=settings.middle, spread=settings.spread, mixture=mixture)
 
     @cached_property
     def source(self) -> PairSource:
@@ -93,7 +106,7 @@ class Classifier(Pipeline[PairItem, Class]):
         ]
 
     def outputs(self, texts: Sequence[str], seconds: Sequence[str] | None, report: Report = unreported) -> Floats:
-        """What the output layer says of each, in order: [N, classes], or [N, 1] for numbers."""
+        """Of each, in order: the logits of its classes as they are mixed, [N, classes], or its number, [N, 1]."""
         raws = [(text,) for text in texts] if seconds is None else list(zip(texts, seconds, strict=True))
         return self._outputs([_known(item) for item in self.source.read_all(raws)], report)
 
@@ -109,7 +122,14 @@ class Classifier(Pipeline[PairItem, Class]):
                 found[indices] = self.model.outputs(batch.values, batch.mask, batch.segments)
                 done += len(indices)
                 report(done, len(items))
+            found[chosen] = self._mixed(found[chosen], [items[n] for n in chosen], pairs)
         return found
+
+    def _mixed(self, logits_NC: Floats, items: Sequence[PairItem], pairs: bool) -> Floats:
+        if not self.classes:
+            return logits_NC
+        seconds = [item.second or "" for item in items] if pairs else None
+        return self.mixture.logits(logits_NC, [item.first for item in items], seconds)
 
     def numbers(self, outputs_N1: Floats) -> Floats:
         """The numbers that are meant, where there are no classes."""

@@ -12,7 +12,12 @@ from saccade.train.loop import Outcome
 
 
 def card(
-    recipe: Recipe, model: nn.Module, outcome: Outcome, scores: Sequence[Score], arithmetic: Table | None = None
+    recipe: Recipe,
+    model: nn.Module,
+    outcome: Outcome,
+    scores: Sequence[Score],
+    arithmetic: Table | None = None,
+    remarks: Sequence[str] = (),
 ) -> str:
     """Markdown; `saccade show` prints it."""
     parameters = sum(weight.numel() for weight in model.parameters())
@@ -31,6 +36,7 @@ def card(
         f"- validation: {validation}",
         *([f"- arithmetic: {_arithmetic(arithmetic)}"] if arithmetic else []),
         *(f"- test: {score}" for score in scores),
+        *(f"- {remark}" for remark in remarks),
         f"- data: {recipe.card.data or 'own files'}",
         f"- licence of the weights: {recipe.card.licence}",
     ]

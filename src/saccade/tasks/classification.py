@@ -15,6 +15,7 @@ from saccade.data.labelled import text_batch
 from saccade.data.sampler import Sampler
 from saccade.data.table import Examples, TableConfig, TableParts, guess_columns, guess_table, read_parts, read_table
 from saccade.errors import WrongUse
+from saccade.evaluate.calibration import calibration_error, fit_weights, log_softmax, weighted_loss
 from saccade.evaluate.classes import Classified, class_scores, number_scores
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
@@ -25,14 +26,21 @@ from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.encoder import EncoderRecipe, begin, hiding
-from saccade.train.loop import TrainConfig, Work
+from saccade.tasks.mixing import LinearUse, finish
+from saccade.tasks.tuning import fine_tuning, from_scratch, trials_for
+from saccade.train.loop import Work
 from saccade.train.objective import ClassObjective
-from saccade.train.optim import AdamConfig
 
 
 class ClassificationRecipe(EncoderRecipe):
     task: Literal["classification"] = "classification"
     data: TableConfig
+    pooling: Literal["dense", "first", "mean"] = "dense"
+    """What stands for a whole text. dense: a layer on the first position, as in BERT; first: that position as it is;
+    mean: the mean of all positions."""
+    linear: LinearUse = "none"
+    """A linear model on n-grams of words and letters, fitted on the same rows. beside: its accuracy is told; mixed: it
+    also has a share in the probabilities where that helps on the validation part."""
     storage: Storage = "float16"
     """Number format of the stored weights."""
 
@@ -44,25 +52,31 @@ class ClassificationTask:
     recipe: ClassVar[type[Recipe]] = ClassificationRecipe
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[ClassificationRecipe, list[str]]:
+        """From scratch."""
+        return self.recipe_from(files, out, "")
+
+    def texts_of(self, files: Sequence[Path]) -> list[str]:
+        columns, _ = guess_columns(files[0])
+        examples = read_table(files[:1], columns)
+        return [*examples.texts, *(examples.seconds or [])]
+
+    def recipe_from(self, files: Sequence[Path], out: Path, start: str) -> tuple[ClassificationRecipe, list[str]]:
         """Guess the columns by name or content; hold out a tenth for validation and a tenth for the test."""
         data, told = guess_table(files)
-        rows = len(read_table([Path(file) for file in data.train], data))
-        steps = min(4_000, max(150, rows * 10 // 40))
+        examples = read_table([Path(file) for file in data.train], data)
+        seconds = examples.seconds or [""] * len(examples)
+        texts = [one + other for one, other in zip(examples.texts, seconds, strict=True)]
+        train, pace = (fine_tuning if start else from_scratch)(texts)
         recipe = ClassificationRecipe(
             name=out.name,
             data=data,
-            train=TrainConfig(
-                steps=steps,
-                batch_tokens=2048,
-                warmup=max(1, steps // 10),
-                validate_every=max(1, steps // 15),
-                patience=6,
-                smoothing=0.0,
-                select_by="-loss" if data.labels == "numbers" else "accuracy",
-                adam=AdamConfig(rate=1e-3, decay=0.1),
-            ),
+            init=start,
+            pooling="mean" if start else "dense",
+            linear="mixed",
+            train=train,
+            trials=trials_for(len(texts)) if start else [],
         )
-        return recipe, [*told, f"at most {steps:,} steps"]
+        return recipe, [*told, f"at most {pace.epochs:.0f} epochs; the loss on the validation part stops it earlier"]
 
     def prepare(
         self,
@@ -78,11 +92,11 @@ class ClassificationTask:
         beginning = begin(recipe, both, out, resume=resume)
         vocabulary, context = beginning.vocabulary, beginning.config.context
         torch.manual_seed(recipe.train.seed)
-        head = ClassHead(outputs=max(1, len(parts.train.classes)))
+        head = ClassHead(outputs=max(1, len(parts.train.classes)), pooling=recipe.pooling)
         described = EncoderModel(encoder=beginning.config, head=head)
         model = build_encoder_model(described, len(vocabulary) + 1, hiding(recipe, vocabulary))
         beginning.fill(model)
-        scale = _Scale.of(parts.train)
+        scale = Scale.of(parts.train)
         texts = Texts.of(vocabulary, parts.train.texts, parts.train.seconds, context)
         labels = scale.narrow(parts.train)
         lengths = texts.rows.lengths
@@ -107,6 +121,7 @@ class ClassificationTask:
                 "model": beginning.config.table(),
                 "data": recipe.data.table(),
                 "classes": parts.train.classes,
+                "pooling": recipe.pooling,
                 "middle": scale.middle,
                 "spread": scale.spread,
             },
@@ -116,6 +131,9 @@ class ClassificationTask:
             files=[*recipe.data.train, *recipe.data.valid, *recipe.data.test],
             test=None if test is None else lambda pipeline, _, report: scores(pipeline, test, report),
             figure=lambda pipeline: _figure(pipeline, parts.valid, scale),
+            finish=(lambda report: finish(pipeline(model), parts, recipe.linear, report))
+            if parts.train.classes
+            else None,
         )
 
     def evaluate(
@@ -147,8 +165,9 @@ def scores(pipeline: Classifier, examples: Examples, report: Report = unreported
     outputs = pipeline.outputs(examples.texts, examples.seconds, report)
     if not pipeline.classes:
         return number_scores([float(label) for label in examples.labels], pipeline.numbers(outputs).tolist())
-    predicted = outputs.argmax(axis=1).tolist()
-    return class_scores(Classified([int(label) for label in examples.labels], predicted, pipeline.classes))
+    gold, predicted = [int(label) for label in examples.labels], outputs.argmax(axis=1).tolist()
+    error = calibration_error(np.exp(log_softmax(outputs)), gold)
+    return [*class_scores(Classified(gold, predicted, pipeline.classes)), error]
 
 
 def _parts(recipe: ClassificationRecipe, folders: Sequence[Path]) -> TableParts:
@@ -166,14 +185,14 @@ def _parts(recipe: ClassificationRecipe, folders: Sequence[Path]) -> TableParts:
     return replace(parts, train=kept, told=[*parts.told, f"trained on {len(chosen):,} of these, drawn by the seed"])
 
 
-class _Scale:
+class Scale:
     """Numbers to be learnt, shifted and scaled to a mean of 0 and a spread of 1; classes stay unchanged."""
 
     def __init__(self, middle: float, spread: float) -> None:
         self.middle, self.spread = middle, spread
 
     @classmethod
-    def of(cls, examples: Examples) -> "_Scale":
+    def of(cls, examples: Examples) -> "Scale":
         if examples.classes:
             return cls(0.0, 1.0)
         values = np.array(examples.labels, dtype=np.float64)
@@ -185,16 +204,22 @@ class _Scale:
         return ((np.array(examples.labels) - self.middle) / self.spread).astype(np.float32)
 
 
-def _figures(pipeline: Classifier, examples: Examples, scale: _Scale) -> dict[str, float]:
+def _figures(pipeline: Classifier, examples: Examples, scale: Scale) -> dict[str, float]:
     outputs = torch.from_numpy(pipeline.outputs(examples.texts, examples.seconds))
     labels = torch.from_numpy(scale.narrow(examples))
     if not pipeline.classes:
         return {"loss": float((outputs[:, 0] - labels).square().mean())}
     right = float((outputs.argmax(dim=1) == labels).float().mean())
-    return {"loss": float(nn.functional.cross_entropy(outputs, labels)), "accuracy": 100 * right}
+    return {"loss": _loss(outputs.numpy(), labels.numpy()), "accuracy": 100 * right}
 
 
-def _figure(pipeline: Classifier, examples: Examples, scale: _Scale) -> Figure:
+def _loss(logits_NC: np.ndarray, labels_N: np.ndarray) -> float:
+    """At the temperature that the model would be stored with: only being too sure, which that mends, raises nothing."""
+    chances_NC = log_softmax(logits_NC)
+    return weighted_loss([chances_NC], fit_weights([chances_NC], labels_N), labels_N)
+
+
+def _figure(pipeline: Classifier, examples: Examples, scale: Scale) -> Figure:
     figures = _figures(pipeline, examples, scale)
     if pipeline.classes:
         return Figure("accuracy", figures["accuracy"])

@@ -1,9 +1,11 @@
 """The interface of a task; `fit` and the commands use tasks only through it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from pydantic import Field
 
 from saccade.carried import CarriedTest
 from saccade.config import Record, Table
@@ -28,6 +30,15 @@ class CardConfig(Record):
     """Put the test part into the model folder, for `saccade evaluate`; only where its licence allows it."""
 
 
+class TrialConfig(Record):
+    """One of several trainings of a recipe."""
+
+    seed: int = Field(ge=0, lt=2**40)
+    """Instead of train.seed."""
+    rate: float = Field(gt=0)
+    """Instead of train.adam.rate."""
+
+
 class Recipe(Record):
     """The part of a recipe that all tasks share."""
 
@@ -37,12 +48,28 @@ class Recipe(Record):
     """Name of the model, for its card."""
     train: TrainConfig
     """Training settings."""
+    trials: list[TrialConfig] = Field(default_factory=list)
+    """Trainings of which the best on the validation part is kept; none: one, as `train` has it."""
     card: CardConfig = CardConfig()
     """Text for the model card."""
 
 
 Test = Callable[[Any, ModelFolder, Report], list[Score]]
 """Scores of a stored model on the test part; the model is given as its pipeline and as its folder."""
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What is made of a trained model and its validation part, before the model is stored."""
+
+    settings: Table
+    """More for config.json."""
+    files: Mapping[str, bytes]
+    """More files of the folder, by name."""
+    told: Sequence[str]
+    """For the person who trains, and for the card."""
+    beside: Callable[[Sequence[Score]], list[str]]
+    """What is to be said once the scores on the test part are known (none without one), there and on the card."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +97,8 @@ class Prepared:
     """The test part as a file; None where the task has no such file."""
     figure: FigureOf | None = None
     """Of a stored model on the validation part: it decides whether int8 is the default."""
+    finish: Callable[[Report], Finish] | None = None
+    """Called once the chosen weights are in the model. The same weights and data give the same."""
 
 
 class Task(Protocol):
@@ -100,4 +129,17 @@ class Task(Protocol):
         report: Report = unreported,
     ) -> list[Score]:
         """Scores on the given files, or without files on the test part of the recipe."""
+        ...
+
+
+@runtime_checkable
+class StartingTask(Task, Protocol):
+    """A task whose model may start from a pre-trained encoder."""
+
+    def texts_of(self, files: Sequence[Path]) -> list[str]:
+        """The texts of the user's training file, to find out their language."""
+        ...
+
+    def recipe_from(self, files: Sequence[Path], out: Path, start: str) -> tuple[Recipe, list[str]]:
+        """A recipe for the user's own files that starts from this model, and messages about the choices."""
         ...

@@ -23,6 +23,7 @@ from saccade.tasks.contract import Recipe
 from saccade.tasks.store import kept_vocabulary
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, read_vocabulary, train_vocabulary
+from saccade.train.depth import BLOCK
 
 
 def _bert_unless_said(table: Any) -> Any:
@@ -50,6 +51,8 @@ class EncoderRecipe(Recipe):
     """Dropout in the encoder and before the output layer."""
     token_dropout: float = Field(0.0, ge=0, lt=1)
     """Share of the tokens replaced by the mask in training, drawn again for each batch."""
+    fresh_layers: int = Field(0, ge=0)
+    """Number of the highest blocks of `init` that are not taken over, but trained from scratch."""
     examples_limit: int = Field(0, ge=0)
     """Train on this many examples only, drawn by the seed; 0: all."""
 
@@ -83,13 +86,18 @@ class Beginning:
     vocabulary: Vocabulary
     weights: Mapping[str, np.ndarray]
     """By name; none from scratch."""
+    fresh_layers: int = 0
 
     def fill(self, model: nn.Module) -> None:
-        """Copy the pre-trained weights into the model where name and shape are the same."""
+        """Copy the pre-trained weights into the model where name and shape are the same. The highest layers know most
+        of what they were trained for, and may be worse than none (Zhang et al. 2020)."""
         mine = dict(model.named_parameters())
+        last = self.config.layers - self.fresh_layers
         with torch.no_grad():
             for name, weight in self.weights.items():
-                if name in mine and mine[name].shape == weight.shape:
+                block = BLOCK.search(name)
+                fresh = block is not None and int(block[1]) >= last
+                if name in mine and mine[name].shape == weight.shape and not fresh:
                     mine[name].copy_(torch.from_numpy(weight))
 
 
@@ -102,7 +110,7 @@ def begin(recipe: EncoderRecipe, texts: Iterable[str], out: Path, *, resume: boo
         path.write_text(folder.tokenizer, encoding="utf-8")
         marks = Marks.read(folder.table("marks"), where=str(folder.path / "config.json"))
         vocabulary = read_vocabulary(folder.tokenizer, path, spaced=False, marks=marks)
-        return Beginning(config, with_mask(vocabulary), folder.weights)
+        return Beginning(config, with_mask(vocabulary), folder.weights, recipe.fresh_layers)
     config = recipe.model.model_copy(update={"dropout": recipe.dropout})
     if resume and path.exists():
         return Beginning(config, with_mask(kept_vocabulary(out, spaced=False)), {})

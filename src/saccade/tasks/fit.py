@@ -9,6 +9,7 @@ from saccade.evaluate.metrics import Score
 from saccade.tasks.contract import Recipe, Task
 from saccade.tasks.run import RunRecord, insist_same_settings, write_run
 from saccade.tasks.store import store
+from saccade.tasks.trials import run_trials
 from saccade.train.device import choose_device
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, train
@@ -39,9 +40,21 @@ def fit(task: Task, recipe: Recipe, folders: Sequence[Path], log: Log, resumed: 
         write_run(out, recipe, prepared, folders)
     else:
         insist_same_settings(out, recipe, resumed, prepared)
-    outcome = train(prepared.work, recipe.train, out, log, resume=resume)
+    tried: list[str] = []
+    if recipe.trials:
+        ended = run_trials(task, recipe, folders, log)
+        if isinstance(ended, Outcome):
+            return Fitted(ended, [])
+        recipe, tried = ended
+        with preparing(log.console) as report:
+            prepared = task.prepare(recipe, folders, out, resume=True, report=report)
+    # After trials its checkpoints are those of the best, which is at its end.
+    outcome = train(prepared.work, recipe.train, out, log, resume=resume or bool(tried))
     if not outcome.finished:
         return Fitted(outcome, [])
     log.say(f"kept {outcome.chosen}")
     with scoring(log.console) as report:
-        return Fitted(outcome, store(recipe, prepared, outcome, out, report))
+        stored = store(recipe, prepared, outcome, out, report, tried)
+    for remark in stored.remarks:
+        log.say(remark)
+    return Fitted(outcome, stored.scores)

@@ -61,6 +61,13 @@ class TaggingTask:
     recipe: ClassVar[type[Recipe]] = TaggingRecipe
 
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[TaggingRecipe, list[str]]:
+        """From scratch."""
+        return self.recipe_from(files, out, "")
+
+    def texts_of(self, files: Sequence[Path]) -> list[str]:
+        return [sentence.text for sentence in read_conllu(files[0])]
+
+    def recipe_from(self, files: Sequence[Path], out: Path, start: str) -> tuple[TaggingRecipe, list[str]]:
         """The files are training, validation and, if there is a third, test."""
         if not 2 <= len(files) <= 3:
             raise WrongUse(
@@ -72,6 +79,7 @@ class TaggingTask:
         recipe = TaggingRecipe(
             name=out.name,
             data=TreebankConfig(train=[train], valid=[valid], test=test),
+            init=start,
             train=TrainConfig(
                 steps=steps,
                 batch_tokens=2048,
@@ -80,7 +88,8 @@ class TaggingTask:
                 patience=5,
                 smoothing=0.0,
                 select_by="accuracy",
-                adam=AdamConfig(rate=2e-3, decay=0.1),
+                adam=AdamConfig(rate=1e-3 if start else 2e-3, decay=0.1),
+                layer_decay=0.9 if start else 1.0,
             ),
         )
         return recipe, [f"{words:,} words; at most {steps:,} steps"]

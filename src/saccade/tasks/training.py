@@ -11,12 +11,13 @@ from typing import Any
 from saccade.config import Table, changed, flat, read_toml
 from saccade.data.text import data_folders
 from saccade.errors import UserError, WrongUse
-from saccade.pipelines.load import bundled_models, load, model_path
+from saccade.pipelines.load import load, model_path
 from saccade.pipelines.table import TASKS
-from saccade.tasks.contract import Task
+from saccade.tasks.contract import StartingTask, Task
 from saccade.tasks.fit import Fitted, fit
 from saccade.tasks.recipes import recipe_path, task_named
 from saccade.tasks.run import RECIPE, insist_same_start, read_run
+from saccade.tasks.start import SCRATCH, automatic_start, named_start
 from saccade.train.checkpoint import checkpoints
 from saccade.train.device import Device
 from saccade.train.leftovers import is_finished
@@ -66,6 +67,7 @@ def train(
     - `settings`: changes of the recipe by dotted key, as `--set` has them; tables in it are taken apart, so that
       {"train": {"steps": 500}} means the same as {"train.steps": 500}.
     - `init`: a model to start from, for tasks with an encoder; its vocabulary and sizes replace those of the recipe.
+      "none": from scratch. By default, own English texts start from the bundled English encoder.
     - `data`: the folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
     - `device`: "cpu", "cuda" or "mps"; by default the recipe's, which is "auto": a GPU if there is one.
     - `resume`: go on with the training in `out`, if there is one. Ctrl-C (KeyboardInterrupt) saves after the step under
@@ -115,13 +117,13 @@ def train_named(
         table = read_toml(path)
         task = task_named(str(table.get("task", "missing")))
         task.recipe.read(table, where=str(path))
-    start = _start(task, init)
+    _insist_on_an_encoder(task, init)
     with _new_run(out):
         messages: list[str] = []
         if table is None:
-            chosen, messages = task.recipe_for(files, out)
-            table = chosen.table()
-        if start:
+            table, messages = _own_table(task, files, out, changes, init)
+        elif init:
+            start = "" if init == SCRATCH else named_start(init)
             table = {key: value for key, value in table.items() if key not in ("model", "tokens")} | {"init": start}
         notes: list[str] = []
         settled = task.recipe.read(changed(table, changes, task.recipe), where="recipe", notes=notes)
@@ -159,12 +161,32 @@ def run_folder(name: str, files: Sequence[Path], out: Path | None) -> Path:
     return out or Path("runs") / (files[0].stem if name in TASKS and files else Path(name).stem)
 
 
-def _start(task: Task, init: str) -> str:
-    """The model to start from, as a recipe names it: a folder by its whole path, so that it is found again."""
+def _insist_on_an_encoder(task: Task, init: str) -> None:
     if init and "init" not in task.recipe.model_fields:
         known = ", ".join(name for name in TASKS if "init" in task_named(name).recipe.model_fields)
         raise WrongUse(f"a model for {task.name} does not start from another one; these do: {known}")
-    return "" if not init else init if model_path(init) in bundled_models() else str(model_path(init).resolve())
+    if init and init != SCRATCH:
+        model_path(init)  # or say that there is none, before the data is read
+
+
+def _own_table(
+    task: Task, files: Sequence[Path], out: Path, changes: Sequence[Change], init: str
+) -> tuple[Table, list[str]]:
+    """The recipe for the user's own files, and what it starts from."""
+    if not isinstance(task, StartingTask):
+        recipe, messages = task.recipe_for(files, out)
+        return recipe.table(), messages
+    why: list[str] = []
+    own = next((key for key, _ in changes if key.split(".")[0] in ("model", "tokens", "init")), None)
+    if init:
+        start = "" if init == SCRATCH else named_start(init)
+    elif own:  # sizes or a vocabulary of one's own go with no start
+        start = ""
+    else:
+        start, told = automatic_start(task.texts_of(files))
+        why = [told]
+    recipe, messages = task.recipe_from(files, out, start)
+    return recipe.table(), [*why, *messages]
 
 
 def _insist_same_request(run: Path, name: str, changes: Sequence[Change]) -> None:

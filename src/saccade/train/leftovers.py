@@ -39,5 +39,5 @@ def clean(run: Path, *, force: bool = False) -> int:
 
 
 def _leftovers(run: Path) -> Iterator[Path]:
-    yield from (path for path in (run / "checkpoints", run / "prepared") if path.exists())
+    yield from (path for path in (run / "checkpoints", run / "prepared", run / "trials") if path.exists())
     yield from run.glob(".writing-*")

@@ -158,7 +158,7 @@ def equip(model: nn.Module, objective: Objective, config: TrainConfig) -> tuple[
 
 def _validate(work: Work, config: TrainConfig, progress: Progress, log: Log) -> None:
     scores = _scores(work, log)
-    figure = _judge(scores, config)
+    figure = judge(scores, config)
     log.validation(progress.step, scores)
     if figure > progress.best:
         progress.best, progress.best_step, progress.stale = figure, progress.step, 0
@@ -175,7 +175,7 @@ def _choose(work: Work, config: TrainConfig, progress: Progress, folder: Path, l
     scores = _scores(work, log)
     if len(steps) > 1:
         log.say(f"average of steps {steps[0]}…{steps[-1]}: {_list(scores)}")
-    if _judge(scores, config) >= progress.best:
+    if judge(scores, config) >= progress.best:
         chosen = f"the average of {len(steps)} checkpoints, steps {steps[0]} to {steps[-1]}"
         return Outcome(True, progress.step, scores, chosen, progress.seconds)
     model.load_state_dict(named(model, read_weights(checkpoint_path(folder, progress.best_step))), strict=False)
@@ -192,7 +192,8 @@ def _scores(work: Work, log: Log) -> dict[str, float]:
     return scores
 
 
-def _judge(scores: dict[str, float], config: TrainConfig) -> float:
+def judge(scores: dict[str, float], config: TrainConfig) -> float:
+    """The figure of train.select_by, so that larger is better."""
     name = config.select_by.removeprefix("-")
     if name not in scores:
         raise UserError(f"train.select_by is {config.select_by!r}, but the validation figures are {', '.join(scores)}")
