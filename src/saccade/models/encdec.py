@@ -6,15 +6,19 @@ from typing import cast
 from torch import Tensor, nn
 
 from saccade.arch.convolution import ConvConfig
+from saccade.arch.convolutions import ConvolutionsFrontEnd
 from saccade.arch.encoder_decoder import DecoderConfig, EncoderConfig, EncoderDecoderConfig
 from saccade.arch.front_end import PatchesFrontEnd
+from saccade.arch.grid import GridConfig
 from saccade.arch.memories import check_memories, named
 from saccade.arch.positions import NoPositionsConfig, PositionsConfig, added
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
 from saccade.models.contract import AnyMemory, Decoder, Encoder, NamedMemories
 from saccade.models.conv import ConvDecoder, ConvEncoder
+from saccade.models.grid import GridEncoder
 from saccade.models.rnn import RecurrentDecoder, RecurrentEncoder
 from saccade.models.transformer import TransformerDecoder, TransformerEncoder
+from saccade.nn.convolutions import PictureConvolutions
 from saccade.nn.embed import Embedding
 from saccade.nn.front_end import Patches
 from saccade.sites import SOURCE
@@ -62,7 +66,7 @@ class EncoderDecoder(nn.Module):
 
 
 def build_encoder_decoder(config: EncoderDecoderConfig, vocabulary: int) -> EncoderDecoder:
-    fronts = {name: build_front_end(reader, vocabulary) for name, reader in config.readers.items()}
+    fronts = {name: build_front_end(reader, vocabulary, name) for name, reader in config.readers.items()}
     target_embed = build_embedding(config.decoder, vocabulary)
     head = nn.Linear(config.decoder.embed, vocabulary, bias=False)
     nn.init.normal_(head.weight, std=config.decoder.embed**-0.5)
@@ -75,15 +79,20 @@ def build_encoder_decoder(config: EncoderDecoderConfig, vocabulary: int) -> Enco
     return EncoderDecoder(encoders, build_decoder(config, target_embed, head), config)
 
 
-def build_front_end(config: EncoderConfig, vocabulary: int) -> Embedding | Patches:
-    """How an encoder's input becomes vectors."""
-    front = config.front_end
-    if isinstance(front, PatchesFrontEnd):
-        return Patches(front, config.embed, config.dropout)
+def build_front_end(
+    config: EncoderConfig, vocabulary: int, memory: str = SOURCE
+) -> Embedding | Patches | PictureConvolutions:
+    """How an encoder's input becomes vectors; `memory` is the name of what it reads."""
+    match front := config.front_end:
+        case PatchesFrontEnd():
+            return Patches(front, config.embed, config.dropout)
+        case ConvolutionsFrontEnd():
+            return PictureConvolutions(front, config.embed, config.dropout, memory)
+    assert not isinstance(config, GridConfig)
     return build_embedding(config, vocabulary)
 
 
-def build_embedding(config: EncoderConfig | DecoderConfig, vocabulary: int) -> Embedding:
+def build_embedding(config: DecoderConfig | RecurrentEncoderConfig, vocabulary: int) -> Embedding:
     if isinstance(config, RecurrentEncoderConfig | RecurrentDecoderConfig):
         positions: PositionsConfig = NoPositionsConfig()  # a state knows where it stands
     else:
@@ -97,7 +106,9 @@ def build_embedding(config: EncoderConfig | DecoderConfig, vocabulary: int) -> E
     )
 
 
-def build_encoder(config: EncoderConfig, front: Embedding | Patches, memory: str = SOURCE) -> Encoder:
+def build_encoder(
+    config: EncoderConfig, front: Embedding | Patches | PictureConvolutions, memory: str = SOURCE
+) -> Encoder:
     """`memory` is the name of what it reads."""
     match config:
         case RecurrentEncoderConfig():
@@ -105,6 +116,9 @@ def build_encoder(config: EncoderConfig, front: Embedding | Patches, memory: str
         case ConvConfig():
             assert isinstance(front, Embedding)
             return ConvEncoder(config, front)
+        case GridConfig():
+            assert isinstance(front, PictureConvolutions)
+            return GridEncoder(config, front)
         case _:
             return TransformerEncoder(config, front, memory)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.arch.front_end import PatchesFrontEnd
+from saccade.arch.front_end import PictureFrontEnd
 from saccade.data.batches import SequenceBatch
 from saccade.data.labelled import TaggedBatch, TextBatch
 from saccade.data.permute import PermutedBatch
@@ -162,7 +162,7 @@ def _read_positions(model: EncoderDecoder, batch: SequenceBatch) -> dict[str, in
     sources = {SOURCE: (given, batch.source_mask)} if isinstance(given, Tensor) else given
     fronts = {name: reader.front_end for name, reader in model.config.readers.items()}
     return {
-        name: len(values) * front.length if isinstance(front := fronts[name], PatchesFrontEnd) else _count(values, mask)
+        name: len(values) * front.length if isinstance(front := fronts[name], PictureFrontEnd) else _count(values, mask)
         for name, (values, mask) in sources.items()
     }
 
