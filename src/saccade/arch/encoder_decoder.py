@@ -84,6 +84,9 @@ class EncoderDecoderConfig(Record):
     tie: Literal["all", "decoder", "none"] = "all"
     """all: the embeddings of source and target and the output share one matrix (Press & Wolf 2017); decoder: the last
     two."""
+    ctc: bool = False
+    """A layer on the memory that tells the text by itself, position by position (Graves et al. 2006): a second loss in
+    training. Of a picture the positions are its columns."""
 
     @model_validator(mode="before")
     @classmethod
@@ -109,6 +112,8 @@ class EncoderDecoderConfig(Record):
             raise ValueError("a front end is an encoder's; what a decoder writes are tokens")
         if isinstance(self.decoder, ConvConfig) and len(self.readers) > 1:
             raise ValueError(f"a convolutional decoder looks at one memory, not at {len(self.readers)}")
+        if self.ctc and len(self.readers) > 1:
+            raise ValueError(f"ctc reads one memory, not {len(self.readers)}")
         self._ties_fit()
         return self
 
@@ -157,7 +162,10 @@ class EncoderDecoderConfig(Record):
         return f"{'decoder' if first is None else named('encoder', first)}.embed.tokens"
 
     def weights(self, vocabulary: int) -> Weights:
-        return self.encoder_weights(vocabulary) | self.decoder_weights(vocabulary)
+        found = self.encoder_weights(vocabulary) | self.decoder_weights(vocabulary)
+        for name, width in self.memory_widths.items() if self.ctc else ():
+            found |= linear("ctc", vocabulary, width, f"{name} column")
+        return found
 
     def encoder_weights(self, vocabulary: int) -> Weights:
         found = joined(

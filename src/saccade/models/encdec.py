@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 
 from saccade.arch.convolution import ConvConfig
@@ -13,7 +14,7 @@ from saccade.arch.grid import GridConfig
 from saccade.arch.memories import check_memories, named
 from saccade.arch.positions import NoPositionsConfig, PositionsConfig, added
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
-from saccade.models.contract import AnyMemory, Decoder, Encoder, NamedMemories
+from saccade.models.contract import AnyMemory, Decoder, Encoder, Memory, NamedMemories
 from saccade.models.conv import ConvDecoder, ConvEncoder
 from saccade.models.grid import GridEncoder
 from saccade.models.rnn import RecurrentDecoder, RecurrentEncoder
@@ -40,6 +41,8 @@ class EncoderDecoder(nn.Module):
             self.add_module(named("encoder", name), encoder)
         self.decoder = decoder
         self.config = config
+        width, vocabulary = sum(config.memory_widths.values()), decoder.head.out_features
+        self.ctc = nn.Linear(width, vocabulary) if config.ctc else None
 
     @property
     def encoders(self) -> dict[str, Encoder]:
@@ -59,6 +62,21 @@ class EncoderDecoder(nn.Module):
         check_memories(source, encoders)
         memories = {name: encoder(*source[name]) for name, encoder in encoders.items()}
         return NamedMemories(memories) if len(memories) > 1 else next(iter(memories.values()))
+
+    def columns(self, memory: Memory) -> tuple[Tensor, Tensor]:
+        """What CTC reads: logits [M, W, V] of each column of a picture's grid, or of each position where there is no
+        grid; and how many of them are real [M]."""
+        assert self.ctc is not None
+        x_MSD, real_MS = memory.states_MSD, memory.mask_MS
+        real_MS = x_MSD.new_ones(x_MSD.shape[:2], dtype=torch.bool) if real_MS is None else real_MS
+        if memory.grid is not None:
+            height, width = memory.grid
+            cells = (len(x_MSD), height, width)
+            real_MHW = real_MS[:, -height * width :].reshape(cells)
+            share_MHW1 = real_MHW[..., None].to(x_MSD.dtype)
+            x_MSD = (x_MSD[:, -height * width :].reshape(*cells, -1) * share_MHW1).sum(1) / share_MHW1.sum(1).clamp(1)
+            real_MS = real_MHW.any(dim=1)
+        return self.ctc(x_MSD), real_MS.sum(dim=1)
 
     def flops(self, source: int | Mapping[str, int], target: int) -> float:
         """Floating-point operations of one forward pass over so many positions, in weight matrices."""

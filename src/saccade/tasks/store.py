@@ -17,7 +17,8 @@ from saccade.weights import write_folder
 def store(recipe: Recipe, prepared: Prepared, outcome: Outcome, out: Path, report: Report) -> list[Score]:
     """Scores are of the stored weights, rounding included. The card comes last: a folder with a card is finished."""
     names = {"task": recipe.task, "name": recipe.name, "marks": prepared.marks.table()}
-    tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
+    path = out / "tokenizer.json"
+    tokenizer = path.read_text(encoding="utf-8") if path.exists() else None
     model, config = prepared.work.model, names | prepared.settings
     carried = prepared.carried() if prepared.carried and recipe.card.carry_test else None
     write_folder(out, config, model, tokenizer, storage=prepared.storage, words=prepared.words, carried=carried)
