@@ -11,7 +11,7 @@ from torch import Tensor
 
 from saccade import native
 from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
-from saccade.arch.front_end import PatchesFrontEnd
+from saccade.arch.front_end import PictureFrontEnd
 from saccade.arch.positions import AnyPositionsConfig, SinusoidalConfig
 from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged
@@ -75,6 +75,8 @@ _CONV = {"kind": "convolution", "width": 12, "layers": 2}
 _STACK = {"kind": "transformer", "width": 12, "heads": 2, "layers": 2, "feedforward": 24}
 _FRONT = {"kind": "patches", "height": 24, "width": 6, "channels": 2, "patch": 2}
 _PICTURES = {"kind": "transformer", "width": 8, "heads": 2, "layers": 1, "feedforward": 16, "front": _FRONT}
+_STAGES = {"kind": "convolutions", "height": 24, "width": 6, "channels": 2, "attention": [2]}
+_STAGES |= {"stages": [{"width": 6}, {"width": 8, "stride": [2, 1], "pool": [1, 2], "residual": 1, "more": 1}]}
 _TWO = {"picture": _PICTURES, "question": _RNN}
 ANCESTORS: dict[str, dict[str, Any]] = {
     "lstm": {
@@ -106,6 +108,16 @@ ANCESTORS: dict[str, dict[str, Any]] = {
         "decoder": _STACK,
     },
     "gru over patches": {"encoder": _RNN | {"front": _FRONT}, "decoder": _RNN | {"attention": "general"}},
+    "convolutions to transformer": {"encoder": _PICTURES | {"front": _STAGES}, "decoder": _STACK},
+    "convolutions, layer norm, class token, to gru": {
+        "encoder": _PICTURES | {"width": 10, "front": _STAGES | {"norm": "layer", "class_token": True}},
+        "decoder": _RNN,
+    },
+    "gru over convolutions": {
+        "encoder": _RNN | {"front": _STAGES | {"norm": "none", "activation": "gelu"}},
+        "decoder": _RNN | {"attention": "general"},
+    },
+    "grid to gru": {"encoder": {"kind": "grid", "front": _STAGES | {"positions": False}}, "decoder": _RNN},
     "two memories, transformer": {"encoders": {"picture": _PICTURES, "question": _STACK}, "decoder": _STACK},
     "two memories, post-norm": {"encoders": _TWO, "decoder": _STACK | {"order": "post"}},
     "two memories, gru": {"encoders": _TWO, "decoder": _RNN},
@@ -153,7 +165,7 @@ def random_tokens_BT(rows: int, length: int, *, vocabulary: int = 20, seed: int 
     return torch.tensor(random_sequences([length] * rows, vocabulary=vocabulary, seed=seed))
 
 
-def drawn(sources: Sequence[Sequence[int]], front: PatchesFrontEnd) -> tuple[Source, Array | None]:
+def drawn(sources: Sequence[Sequence[int]], front: PictureFrontEnd) -> tuple[Source, Array | None]:
     """Each source as a picture one patch wide, with the mask of its pixels: a token, or the end mark, is a patch."""
     tokens_MS, mask_MS = pad_sources(sources, MARKS)
     side = front.patch
@@ -167,7 +179,7 @@ def given(config: EncoderDecoderConfig, sources: Sequence[Sequence[int]]) -> tup
     several encoders reads the same sequences, in its own way."""
     inputs = {
         name: drawn(sources, reader.front_end)
-        if isinstance(reader.front_end, PatchesFrontEnd)
+        if isinstance(reader.front_end, PictureFrontEnd)
         else pad_sources(sources, MARKS)
         for name, reader in config.readers.items()
     }

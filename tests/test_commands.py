@@ -26,7 +26,20 @@ from tiny import SENTENCES, Said, ask, write_tiny_model
 from toy_trainings import DIGITS
 
 COMMANDS = [
-    *("translate", "complete", "score", "prompt", "correct", "pronounce", "fill", "classify", "tag", "run", "look"),
+    *(
+        "translate",
+        "complete",
+        "score",
+        "prompt",
+        "correct",
+        "pronounce",
+        "fill",
+        "classify",
+        "tag",
+        "see",
+        "run",
+        "look",
+    ),
     *("train", "resume", "clean", "evaluate", "compare", "transfer", "import", "models", "show", "data", "doctor"),
     *("cache", "completion"),
 ]

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from conftest import ANCESTORS, SEVERAL, ancestor, random_sequences, random_tokens_BT, read, tensors
+from saccade.arch.convolutions import ConvolutionsFrontEnd
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.arch.recurrent import RecurrentEncoderConfig
 from saccade.errors import UserError, WrongUse
@@ -168,7 +169,9 @@ def test_every_weight_is_trained(model: EncoderDecoder) -> None:
     """But for the embedding, of which only what was read can be."""
     logits = model(*tensors(random_sequences([6, 2, 5, 4]), model), random_tokens_BT(4, 5, seed=1))
     logits.log_softmax(-1)[..., 5].sum().backward()
-    still = [name for name, w in model.named_parameters() if w.grad is None or not w.grad.abs().sum() > 0]
+    still = [
+        n for n, w in model.named_parameters() if w.requires_grad and (w.grad is None or not w.grad.abs().sum() > 0)
+    ]
     assert still == []
 
 
@@ -181,8 +184,14 @@ def test_operations_are_counted(model: EncoderDecoder) -> None:
         if w.ndim == 2 and any(part in once for part in name.split(".")):
             weights -= w.numel()
     for name, reader in model.config.readers.items():
+        embed = model.encoders[name].embed
         if getattr(reader.front_end, "class_token", False):  # the only position, which is no patch
-            weights -= model.encoders[name].embed.patches.weight.numel()
+            weights -= sum(w.numel() for n, w in embed.named_parameters() if w.ndim == 2 and "positions" not in n)
+        elif isinstance(reader.front_end, ConvolutionsFrontEnd):  # a field of the last grid was more before
+            fields = {"stages.0": 4, "stages.1.first": 2}
+            for part, count in fields.items():
+                units = [w for n, w in embed.named_parameters() if n.startswith(part) and w.ndim == 2]
+                weights += (count - 1) * sum(w.numel() for w in units)
     assert model.flops(1, 1) == 2 * weights
 
 

@@ -1,5 +1,5 @@
-"""The model folder: config.json, model.safetensors, tokenizer.json, perhaps words.txt.xz, and the card README.md;
-perhaps also a test part, see `carried.py`.
+"""The model folder: config.json, model.safetensors, tokenizer.json where there is text, perhaps words.txt.xz, and the
+card README.md; perhaps also a test part, see `carried.py`.
 
 A model folder is data. Loading one runs no code from it, and nothing is believed before it is
 checked: format version, SHA-256 digests, the names and shapes of all tensors. Read without PyTorch; `weights.py` gives
@@ -32,7 +32,7 @@ LARGEST_JSON = 24 * 2**20
 """The worst JSON, small tables in a list, takes forty times as much memory once it is read."""
 LARGEST_LIST = 64 * 2**20
 LARGEST_WEIGHTS = 16 * 2**30
-WORDS = "words.txt.xz"
+TOKENIZER, WORDS = "tokenizer.json", "words.txt.xz"
 DAMAGED = "damaged: its SHA-256 is not the one in config.json"
 Storage = Literal["float32", "float16", "int8"]
 
@@ -78,6 +78,7 @@ class ModelFolder:
     path: Path
     config: ModelConfig
     tokenizer: str
+    """The text of tokenizer.json; empty where a model neither reads nor writes text."""
     weights: StoredTensors
     words: list[str] | None = None
     """The words a model keeps to when it writes, if it has such a list."""
@@ -189,16 +190,16 @@ def read_folder(path: Path) -> ModelFolder:
     config = read_config(path)
     digests = config.sha256
     contents = {}
-    listed = [WORDS] if WORDS in digests else []
-    for name in ("tokenizer.json", *listed):
-        contents[name] = _content_of(path / name, LARGEST_JSON, digests)
+    for name in (TOKENIZER, WORDS):
+        if name in digests:
+            contents[name] = _content_of(path / name, LARGEST_JSON, digests)
     try:
-        tokenizer = contents["tokenizer.json"].decode("utf-8")
+        tokenizer = contents.get(TOKENIZER, b"").decode("utf-8")
         weights = _weights(path / "model.safetensors", digests)
     # A hostile header can ask for shapes and types that there are not, each in its own kind of error.
     except (SafetensorError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise UserError(f"{path}: cannot be read: {str(error)[:200]}") from None
-    words = unpack(path / WORDS, contents[WORDS], LARGEST_LIST).splitlines() if listed else None
+    words = unpack(path / WORDS, contents[WORDS], LARGEST_LIST).splitlines() if WORDS in contents else None
     return ModelFolder(path, config, tokenizer, weights, words)
 
 

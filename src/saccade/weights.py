@@ -15,7 +15,7 @@ from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.arch.heads import EncoderModel
 from saccade.arch.weights import Weights
 from saccade.carried import CarriedTest
-from saccade.folder import FORMAT, WORDS, ModelFolder, Storage, replace_file, write_config
+from saccade.folder import FORMAT, TOKENIZER, WORDS, ModelFolder, Storage, replace_file, write_config
 from saccade.models.answering import TorchEncoder, TorchSequence, by_pytorch
 from saccade.models.encdec import build_encoder_decoder
 from saccade.models.encoders import build_encoder_model
@@ -27,7 +27,7 @@ def write_folder(
     path: Path,
     config: dict[str, Any],
     model: nn.Module,
-    tokenizer: str,
+    tokenizer: str | None,
     *,
     storage: Storage,
     words: Sequence[str] | None = None,
@@ -39,7 +39,9 @@ def write_folder(
     stored: dict[str, Tensor] = {}
     for name, weight in model.named_parameters():
         stored |= _narrow(name, weight.detach(), storage)
-    files = {"model.safetensors": save_tensors(stored), "tokenizer.json": tokenizer.encode(), **(more or {})}
+    files = {"model.safetensors": save_tensors(stored), **(more or {})}
+    if tokenizer is not None:
+        files[TOKENIZER] = tokenizer.encode()
     if words is not None:
         files[WORDS] = lzma.compress("\n".join(words).encode(), preset=9)
     if carried is not None:

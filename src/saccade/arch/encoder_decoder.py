@@ -7,7 +7,8 @@ from pydantic import Field, model_validator
 
 from saccade.arch.block import BlockConfig
 from saccade.arch.convolution import ConvConfig
-from saccade.arch.front_end import FrontEnd, PatchesFrontEnd, TokensFrontEnd
+from saccade.arch.front_end import AnyPictureFrontEnd, FrontEnd, TokensFrontEnd
+from saccade.arch.grid import GridConfig
 from saccade.arch.memories import check_name, named
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
 from saccade.arch.weights import Weights, flops, joined, linear, tied, within
@@ -21,8 +22,9 @@ class StackConfig(BlockConfig):
     kind: Literal["transformer"] = "transformer"
     combine: Literal["add", "concatenate"] = "add"
     """Positions added to the token's vector, or put beside it in half of the channels."""
-    front: PatchesFrontEnd | None = None
-    """In an encoder, how the input becomes vectors: kind = "patches" for pictures; if not given, it is tokens."""
+    front: AnyPictureFrontEnd | None = None
+    """In an encoder, how the input becomes vectors: kind = "patches" or "convolutions" for pictures; if not given, it
+    is tokens."""
 
     @classmethod
     def modern(cls, table: Table) -> Table:
@@ -63,7 +65,7 @@ class StackConfig(BlockConfig):
         return self
 
 
-EncoderConfig = Annotated[StackConfig | RecurrentEncoderConfig | ConvConfig, Field(discriminator="kind")]
+EncoderConfig = Annotated[StackConfig | RecurrentEncoderConfig | ConvConfig | GridConfig, Field(discriminator="kind")]
 DecoderConfig = Annotated[StackConfig | RecurrentDecoderConfig | ConvConfig, Field(discriminator="kind")]
 
 
@@ -72,7 +74,8 @@ class EncoderDecoderConfig(Record):
 
     kind: Literal["encoder-decoder"] = "encoder-decoder"
     encoder: EncoderConfig | None = None
-    """What reads: kind = "transformer", "recurrent" or "convolution". A Transformer unless there are `encoders`."""
+    """What reads: kind = "transformer", "recurrent", "convolution" or "grid". A Transformer unless there are
+    `encoders`."""
     encoders: dict[str, EncoderConfig] | None = Field(None, min_length=1, max_length=8)
     """Several that read, in place of `encoder`: the decoder looks at the memory of each, in this order, under its
     name, such as picture or question."""
@@ -81,6 +84,9 @@ class EncoderDecoderConfig(Record):
     tie: Literal["all", "decoder", "none"] = "all"
     """all: the embeddings of source and target and the output share one matrix (Press & Wolf 2017); decoder: the last
     two."""
+    ctc: bool = False
+    """A layer on the memory that tells the text by itself, position by position (Graves et al. 2006): a second loss in
+    training. Of a picture the positions are its columns."""
 
     @model_validator(mode="before")
     @classmethod
@@ -106,6 +112,8 @@ class EncoderDecoderConfig(Record):
             raise ValueError("a front end is an encoder's; what a decoder writes are tokens")
         if isinstance(self.decoder, ConvConfig) and len(self.readers) > 1:
             raise ValueError(f"a convolutional decoder looks at one memory, not at {len(self.readers)}")
+        if self.ctc and len(self.readers) > 1:
+            raise ValueError(f"ctc reads one memory, not {len(self.readers)}")
         self._ties_fit()
         return self
 
@@ -154,7 +162,10 @@ class EncoderDecoderConfig(Record):
         return f"{'decoder' if first is None else named('encoder', first)}.embed.tokens"
 
     def weights(self, vocabulary: int) -> Weights:
-        return self.encoder_weights(vocabulary) | self.decoder_weights(vocabulary)
+        found = self.encoder_weights(vocabulary) | self.decoder_weights(vocabulary)
+        for name, width in self.memory_widths.items() if self.ctc else ():
+            found |= linear("ctc", vocabulary, width, f"{name} column")
+        return found
 
     def encoder_weights(self, vocabulary: int) -> Weights:
         found = joined(

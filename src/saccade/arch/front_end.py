@@ -1,9 +1,11 @@
-"""Front ends: how an encoder's input becomes vectors. Tokens are looked up; a picture is cut into patches."""
+"""Front ends: how an encoder's input becomes vectors. Tokens are looked up; a picture is cut into patches, or goes
+through convolutions (`convolutions.py`)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
+from saccade.arch.convolutions import ConvolutionsFrontEnd
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, NoPositionsConfig
 from saccade.arch.weights import Weight, Weights, linear, table
 from saccade.config import Record
@@ -101,7 +103,16 @@ class PatchesFrontEnd(Record):
         return {per: positions, _input_of(per): positions - self.extra}
 
 
-FrontEnd = TokensFrontEnd | PatchesFrontEnd
+def _patches_unless_said(table: object) -> object:
+    return {"kind": "patches"} | table if isinstance(table, dict) else table
+
+
+PictureFrontEnd = PatchesFrontEnd | ConvolutionsFrontEnd
+AnyPictureFrontEnd = Annotated[
+    Annotated[PictureFrontEnd, Field(discriminator="kind")], BeforeValidator(_patches_unless_said)
+]
+"""How a picture becomes vectors: kind = "patches" or "convolutions"."""
+FrontEnd = TokensFrontEnd | PatchesFrontEnd | ConvolutionsFrontEnd
 
 
 def _input_of(per: str) -> str:

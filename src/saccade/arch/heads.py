@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from saccade.arch.bert import BertConfig
 from saccade.arch.encoder_decoder import StackConfig, reader_weights
+from saccade.arch.grid import GridConfig
 from saccade.arch.weights import Weights, linear, norm, tied, within
 from saccade.arch.xlnet import XlnetConfig
 from saccade.config import Record
@@ -20,9 +21,11 @@ TextEncoderConfig = Annotated[
 ]
 """What reads: kind = "bert" or "xlnet"."""
 HeadedConfig = Annotated[
-    Annotated[BertConfig | XlnetConfig | StackConfig, Field(discriminator="kind")], BeforeValidator(_bert_unless_said)
+    Annotated[BertConfig | XlnetConfig | StackConfig | GridConfig, Field(discriminator="kind")],
+    BeforeValidator(_bert_unless_said),
 ]
-"""What reads a text, or, with kind = "transformer" and a front end, a picture."""
+"""What reads a text, or, with kind = "grid" or with kind = "transformer" and a front end, a picture."""
+AnyHeaded = BertConfig | XlnetConfig | StackConfig | GridConfig
 
 
 class WordsHead(Record):
@@ -30,7 +33,7 @@ class WordsHead(Record):
 
     next_sentence: bool = False
 
-    def weights(self, encoder: BertConfig | XlnetConfig | StackConfig, vocabulary: int) -> Weights:
+    def weights(self, encoder: AnyHeaded, vocabulary: int) -> Weights:
         width, tokens = encoder.width, "encoder.embed.tokens"
         if isinstance(encoder, XlnetConfig):
             return linear("head", vocabulary, width, "chosen") | tied("head", tokens, vocabulary, width, "chosen")
@@ -51,7 +54,7 @@ class ClassHead(Record):
     """What stands for the whole input. dense: a layer on the first position (BERT); first: that position as it is
     (ViT's class token); mean: the mean of all positions."""
 
-    def weights(self, encoder: BertConfig | XlnetConfig | StackConfig, vocabulary: int) -> Weights:
+    def weights(self, encoder: AnyHeaded, vocabulary: int) -> Weights:
         dense = pooler(encoder.width) if self.pooling == "dense" else {}
         return dense | linear("head", self.outputs, encoder.width, "row")
 
@@ -61,7 +64,7 @@ class TagsHead(Record):
 
     outputs: int = Field(ge=1)
 
-    def weights(self, encoder: BertConfig | XlnetConfig | StackConfig, vocabulary: int) -> Weights:
+    def weights(self, encoder: AnyHeaded, vocabulary: int) -> Weights:
         return linear("head", self.outputs, encoder.width, "chosen")
 
 
@@ -73,9 +76,11 @@ class EncoderModel(Record):
 
     @model_validator(mode="after")
     def _head_fits(self) -> "EncoderModel":
-        if isinstance(self.encoder, StackConfig):
+        if isinstance(self.encoder, StackConfig | GridConfig):
             if self.encoder.front is None:
                 raise ValueError("an encoder of kind 'transformer' with a head needs a front end, such as patches")
+            if isinstance(self.encoder, GridConfig) and not getattr(self.head, "pooling", "") == "mean":
+                raise ValueError("no field of a grid stands for all of it: a head on it has pooling = 'mean'")
             if not isinstance(self.head, ClassHead):
                 raise ValueError("an encoder of pictures has no words or tags, only classes")
         return self
@@ -83,13 +88,13 @@ class EncoderModel(Record):
     @property
     def context(self) -> int:
         """Positions that it reads at once, at most."""
-        if not isinstance(self.encoder, StackConfig):
+        if not isinstance(self.encoder, StackConfig | GridConfig):
             return self.encoder.context
         return self.encoder.front.length if self.encoder.front else 0
 
     def weights(self, vocabulary: int) -> Weights:
         """`vocabulary` counts the mask."""
-        if isinstance(self.encoder, StackConfig):
+        if isinstance(self.encoder, StackConfig | GridConfig):
             parts = reader_weights(self.encoder, vocabulary)
         else:
             parts = self.encoder.weights(vocabulary)

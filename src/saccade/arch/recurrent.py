@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from saccade.arch.front_end import FrontEnd, PatchesFrontEnd, TokensFrontEnd
+from saccade.arch.front_end import AnyPictureFrontEnd, FrontEnd, TokensFrontEnd
 from saccade.arch.memories import named
 from saccade.arch.weights import Weights, joined, linear, within
 from saccade.config import Record
@@ -30,8 +30,8 @@ class RecurrentEncoderConfig(Record):
     """Width of the state; a bidirectional layer has two of half the width."""
     embed: int = Field(256, ge=1, le=65536)
     """Width of the vectors that enter the first layer: those of tokens, or of what the front end makes."""
-    front: PatchesFrontEnd | None = None
-    """How the input becomes vectors: kind = "patches" for pictures; if not given, it is tokens."""
+    front: AnyPictureFrontEnd | None = None
+    """How the input becomes vectors: kind = "patches" or "convolutions" for pictures; if not given, it is tokens."""
     bidirectional: bool = True
     """A second state reads from the end."""
     reverse: bool = False

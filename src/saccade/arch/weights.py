@@ -17,6 +17,8 @@ class Weight:
     position of the memory of this name. None: only looked up or added."""
     same_as: str | None = None
     """The name under which the same tensor is stored: tied matrices are stored once."""
+    learnt: bool = True
+    """False for what is counted in training instead of learnt: the means and variances of batch norm."""
 
     @property
     def size(self) -> int:
@@ -63,14 +65,14 @@ def stored(weights: Weights) -> dict[str, Shape]:
 
 def parameters(weights: Weights) -> int:
     """How many numbers are learnt."""
-    return sum(weight.size for weight in weights.values() if weight.same_as is None)
+    return sum(weight.size for weight in weights.values() if weight.same_as is None and weight.learnt)
 
 
 def parameters_by_part(weights: Weights, depth: int = 2) -> dict[str, int]:
     """The same by the first `depth` parts of the names; blocks are counted together."""
     found: dict[str, int] = {}
     for name, weight in weights.items():
-        if weight.same_as is None:
+        if weight.same_as is None and weight.learnt:
             parts = [part for part in name.split(".")[:-1] if not part.isdigit()]
             part = ".".join(parts[:depth])
             found[part] = found.get(part, 0) + weight.size

@@ -23,6 +23,7 @@ from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
 from saccade.cli.output import STREAM
 from saccade.cli.prompt import prompt
+from saccade.cli.see import see
 from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
 from saccade.cli.transfer import transfer
@@ -56,6 +57,7 @@ for command in (
     fill,
     classify,
     tag,
+    see,
     run,
     look,
     train,

@@ -33,6 +33,7 @@ def train(
         saccade train translation my.en my.es --out my-model
         saccade train translation pairs.tsv --out my-model
         saccade train classification reviews.tsv --out my-model
+        saccade train pictures photos/ --out my-photos
         saccade train en-es --data ~/data
         saccade train en-es --set train.steps=500 --set model.encoder.layers=2 --out runs/small
         saccade train my-recipe.toml
@@ -47,6 +48,7 @@ def train(
                         train.conllu dev.conllu, and perhaps test.conllu
         language        texts: my-book.txt
         masked          texts, blank lines between documents: my-text.txt
+        pictures        a folder with a folder of pictures for each class: photos/
         correction      none: it is trained by a recipe, such as speller
         pronunciation   none: it is trained by a recipe, such as pronouncer
 

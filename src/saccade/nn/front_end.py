@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from saccade.arch.front_end import PatchesFrontEnd
+from saccade.arch.front_end import PatchesFrontEnd, PictureFrontEnd
 from saccade.nn.dropout import Dropout
 
 
@@ -68,7 +68,7 @@ class Patches(nn.Module):
 class GridPositions(nn.Module):
     """A learned vector for each place of the grid, after that of the class token, if there is one."""
 
-    def __init__(self, config: PatchesFrontEnd, width: int) -> None:
+    def __init__(self, config: PictureFrontEnd, width: int) -> None:
         super().__init__()
         self.config = config
         self.vectors = nn.Embedding(config.length, width)

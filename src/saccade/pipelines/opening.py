@@ -77,6 +77,22 @@ def open_encoder(
         return model
 
 
+class PictureModel(Protocol):
+    """An encoder of pictures with a head: `EncoderRuntime`, or PyTorch's twin of it in training."""
+
+    config: EncoderModel
+    choice: Choice
+
+    def outputs(self, tokens_BT: Source, mask_BT: Booleans | None = None) -> Floats: ...
+
+    def look(self, tokens_BT: Source) -> ArraysHeard: ...
+
+
+def open_pictures(folder: ModelFolder, head: ClassHead, how: How | None) -> PictureModel:
+    config = EncoderModel.read({"encoder": folder.config.model, "head": head}, where=folder.where)
+    return EncoderRuntime(config, folder.tensors(config.weights(0)), how)
+
+
 def encoder_vocabulary(folder: ModelFolder) -> Vocabulary:
     """The vocabulary of a text encoder, whose mask stands one past its tokens unless the folder says otherwise."""
     vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", spaced=False, marks=folder.marks)

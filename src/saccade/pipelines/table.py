@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 TEXT = "saccade.sources.text:TextSource"
 PAIR = "saccade.sources.pair:PairSource"
+PICTURE = "saccade.sources.picture:PictureSource"
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,16 @@ TASKS = {
             takes=TEXT,
             limits={"longest": 100_000},
             files="a CoNLL-U file to train on, one to choose by, and, if there is one, a third to test with",
+        ),
+        TaskRow(
+            name="pictures",
+            verb="see",
+            home="saccade.tasks.pictures:PicturesTask",
+            pipeline="saccade.pipelines.picture_classifier:PictureClassifier",
+            model="",
+            help="Say what is in pictures.",
+            takes=PICTURE,
+            files="a folder with a folder of pictures for each class",
         ),
     ]
 }

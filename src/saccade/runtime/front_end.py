@@ -2,9 +2,13 @@
 
 import numpy as np
 
+from saccade.arch.convolutions import ConvolutionsFrontEnd
 from saccade.arch.front_end import FrontEnd, PatchesFrontEnd
+from saccade.arch.memories import named
 from saccade.runtime.contract import Booleans, Floats, Source
+from saccade.runtime.convolutions import PlainConvolutions
 from saccade.runtime.layers import Weights, linear
+from saccade.sites import SOURCE
 
 Grid = tuple[int, int]
 
@@ -46,6 +50,11 @@ class PlainPatches:
         return cut.reshape(memories, grid[0] * grid[1], -1)
 
 
-def patches_of(front: FrontEnd, weights: Weights) -> PlainPatches | None:
-    """What reads an encoder's pictures; None where it reads tokens."""
-    return PlainPatches(front, weights) if isinstance(front, PatchesFrontEnd) else None
+def pictures_of(front: FrontEnd, weights: Weights, memory: str = SOURCE) -> PlainPatches | PlainConvolutions | None:
+    """What reads an encoder's pictures; None where it reads tokens. `memory` is the name of what it reads."""
+    match front:
+        case PatchesFrontEnd():
+            return PlainPatches(front, weights)
+        case ConvolutionsFrontEnd():
+            return PlainConvolutions(front, weights, named("encoder", memory), memory)
+    return None

@@ -17,7 +17,7 @@ from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.gpt import GptConfig
 from saccade.arch.positions import RotaryConfig
 from saccade.runtime.contract import AnyArrayMemory, Array, ArrayMemory, Booleans, Floats, Ids, Source
-from saccade.runtime.front_end import patches_of
+from saccade.runtime.front_end import pictures_of
 from saccade.runtime.kernel_state import Int32s, KernelState, Memories
 from saccade.runtime.layers import Weights, merge_heads, rotate, split_heads
 from saccade.runtime.packed_layers import PackedLayers
@@ -129,8 +129,8 @@ class KernelEncoder:
     """`PlainEncoder` in a call for some texts at a time. Where a mask hides positions, these are left out."""
 
     def __init__(self, config: StackConfig | BertConfig, weights: Weights, bits: int) -> None:
-        self.patches = patches_of(config.front_end, weights)
-        if self.patches is None:
+        self.pictures = pictures_of(config.front_end, weights)
+        if self.pictures is None:
             self.embed = PlainEmbedding(config, weights)
         self.kernels = KernelStack(config, weights, bits)
         self.kernels.layers.keep()
@@ -139,8 +139,8 @@ class KernelEncoder:
         self, source_MS: Source, mask_MS: Booleans | None = None, segments_MS: Ids | None = None
     ) -> ArrayMemory:
         grid = None
-        if self.patches is not None:
-            source_MS, mask_MS, grid = self.patches(source_MS, mask_MS)  # vectors from here on
+        if self.pictures is not None:
+            source_MS, mask_MS, grid = self.pictures(source_MS, mask_MS)  # vectors from here on
         texts, length = source_MS.shape[:2]
         real_MS = np.ones((texts, length), dtype=bool) if mask_MS is None else mask_MS
         counts_M = real_MS.sum(axis=1)
@@ -151,7 +151,7 @@ class KernelEncoder:
             text_R += part.start
             given_R = source_MS[text_R, place_R]
             segments_1R = None if segments_MS is None else segments_MS[text_R, place_R][None]
-            x_RD = given_R if self.patches else self.embed(given_R[None], place_R[None], segments_1R)[0]
+            x_RD = given_R if self.pictures else self.embed(given_R[None], place_R[None], segments_1R)[0]
             x_RD = np.ascontiguousarray(x_RD, dtype=np.float32)
             starts, positions = _starts(counts_M[part]), place_R.astype(np.int32)
             self.kernels.run(

@@ -14,6 +14,7 @@ from saccade.arch.bert import BertConfig
 from saccade.arch.block import BlockConfig
 from saccade.arch.encoder_decoder import DecoderConfig, EncoderConfig, EncoderDecoderConfig, StackConfig
 from saccade.arch.gpt import GptConfig
+from saccade.arch.grid import GridConfig
 from saccade.arch.heads import EncoderModel, HeadedConfig
 from saccade.arch.memories import check_memories, named
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
@@ -33,7 +34,7 @@ from saccade.runtime.heads import head_outputs
 from saccade.runtime.kernels import KernelDecoder, KernelEncoder, unknown_parts
 from saccade.runtime.layers import Weights, part_of, renamed
 from saccade.runtime.packing import BITS
-from saccade.runtime.plain import PlainDecoder, PlainEncoder
+from saccade.runtime.plain import PlainDecoder, PlainEncoder, PlainGrid
 from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
 from saccade.runtime.watch import ArraysHeard, edit_here, watched, watching
 from saccade.sites import SOURCE
@@ -78,7 +79,7 @@ def choose(configs: Sequence[Part], how: How | None, memories: Sequence[str] = (
 
 def unknown_to_plain(configs: Sequence[Part]) -> list[str]:
     """The parts that plain NumPy cannot run, as recipes name them."""
-    known = BlockConfig | RecurrentEncoderConfig | RecurrentDecoderConfig
+    known = BlockConfig | RecurrentEncoderConfig | RecurrentDecoderConfig | GridConfig
     return list(dict.fromkeys(f"kind = {config.kind!r}" for config in configs if not isinstance(config, known)))
 
 
@@ -96,7 +97,9 @@ def plain_encoder(config: EncoderConfig, weights: Weights, memory: str = SOURCE)
         case StackConfig():
             return PlainEncoder(config, weights, memory)
         case RecurrentEncoderConfig():
-            return RecurrentReader(config, weights)
+            return RecurrentReader(config, weights, memory)
+        case GridConfig():
+            return PlainGrid(config, weights, memory)
     raise UnknownPart(f"kind = {config.kind!r}")
 
 
@@ -211,15 +214,17 @@ class EncoderRuntime:
         self.config, self.weights, self.context = config, weights, config.context
 
     @cached_property
-    def plain(self) -> PlainEncoder:
-        return PlainEncoder(_not_xlnet(self.config.encoder), dict(part_of(self.weights, "encoder")))
+    def plain(self) -> PlainEncoder | PlainGrid:
+        encoder, weights = self.config.encoder, dict(part_of(self.weights, "encoder"))
+        return (
+            PlainGrid(encoder, weights) if isinstance(encoder, GridConfig) else PlainEncoder(_stack(encoder), weights)
+        )
 
     @cached_property
-    def _fast(self) -> PlainEncoder | KernelEncoder:
+    def _fast(self) -> PlainEncoder | PlainGrid | KernelEncoder:
         if self.choice.engine != "kernels":
             return self.plain
-        encoder = _not_xlnet(self.config.encoder)
-        return KernelEncoder(encoder, part_of(self.weights, "encoder"), BITS[self.choice.how])
+        return KernelEncoder(_stack(self.config.encoder), part_of(self.weights, "encoder"), BITS[self.choice.how])
 
     @cached_property
     def _head(self) -> Weights:
@@ -270,6 +275,6 @@ def _write(decoder: AnyDecoder, memory: AnyArrayMemory | None, tokens_BT: Ids) -
     return decoder.extend(tokens_BT, np.full(rows, length), state, every=True)[0]
 
 
-def _not_xlnet(config: HeadedConfig) -> BertConfig | StackConfig:
+def _stack(config: HeadedConfig) -> BertConfig | StackConfig:
     assert isinstance(config, BertConfig | StackConfig)
     return config

@@ -15,6 +15,7 @@ from saccade.arch.bert import BertConfig
 from saccade.arch.block import BlockConfig
 from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.gpt import GptConfig
+from saccade.arch.grid import GridConfig
 from saccade.arch.memories import named
 from saccade.arch.positions import LearnedConfig, RotaryConfig, SinusoidalConfig
 from saccade.runtime.contract import (
@@ -28,7 +29,8 @@ from saccade.runtime.contract import (
     last_of,
     memories_by_name,
 )
-from saccade.runtime.front_end import patches_of
+from saccade.runtime.convolutions import PlainConvolutions
+from saccade.runtime.front_end import pictures_of
 from saccade.runtime.layers import (
     ACTIVATIONS,
     Weights,
@@ -195,8 +197,8 @@ class PlainEncoder:
     """Every token looks at every token of its own text, or every patch at every patch of its own picture."""
 
     def __init__(self, config: StackConfig | BertConfig, weights: Weights, memory: str = SOURCE) -> None:
-        self.patches = patches_of(config.front_end, weights)
-        if self.patches is None:
+        self.pictures = pictures_of(config.front_end, weights, memory)
+        if self.pictures is None:
             self.embed = PlainEmbedding(config, weights)
         self.stack = PlainStack(config, weights, named("encoder", memory), Site.encoder(memory))
 
@@ -204,12 +206,25 @@ class PlainEncoder:
         self, source_MS: Source, mask_MS: Booleans | None = None, segments_MS: Ids | None = None
     ) -> ArrayMemory:
         grid = None
-        if self.patches is not None:
-            x, mask_MS, grid = self.patches(source_MS, mask_MS)
+        if self.pictures is not None:
+            x, mask_MS, grid = self.pictures(source_MS, mask_MS)
         else:
             x = self.embed(source_MS, np.arange(source_MS.shape[1])[None], segments_MS)
         allowed = None if mask_MS is None else mask_MS[:, None, None, :]
         return ArrayMemory(self.stack(x, Sight(np.arange(x.shape[1])[None], allowed)), mask_MS, grid=grid)
+
+
+class PlainGrid:
+    """The encoder whose memory is the last grid of its convolutions."""
+
+    def __init__(self, config: GridConfig, weights: Weights, memory: str = SOURCE) -> None:
+        self.pictures = PlainConvolutions(config.front, weights, named("encoder", memory), memory)
+
+    def __call__(
+        self, source_MS: Source, mask_MS: Booleans | None = None, segments_MS: Ids | None = None
+    ) -> ArrayMemory:
+        x, mask_MS, grid = self.pictures(source_MS, mask_MS)
+        return ArrayMemory(x, mask_MS, grid=grid)
 
 
 class PlainDecoder:

@@ -17,7 +17,7 @@ from saccade.runtime.contract import (
     last_of,
     memories_by_name,
 )
-from saccade.runtime.front_end import patches_of
+from saccade.runtime.front_end import pictures_of
 from saccade.runtime.layers import LOWEST, Weights, linear, part_of, softmax
 from saccade.runtime.recurrent_state import Carried, RecurrentRows, SeenRows
 from saccade.runtime.watch import edited_mask, heads_off, tell, watched
@@ -48,9 +48,9 @@ def advance(cell: CellName, weights: Weights, input_BG: Floats, carried: Carried
 class RecurrentReader:
     """A state is carried over the words; every word leaves the state it made."""
 
-    def __init__(self, config: RecurrentEncoderConfig, weights: Weights) -> None:
-        self.config, self.patches = config, patches_of(config.front_end, weights)
-        if self.patches is None:
+    def __init__(self, config: RecurrentEncoderConfig, weights: Weights, memory: str = SOURCE) -> None:
+        self.config, self.pictures = config, pictures_of(config.front_end, weights, memory)
+        if self.pictures is None:
             self.tokens, self.scale = weights["embed.tokens.weight"], np.float32(config.embed**0.5)
         self.layers = [
             [part_of(weights, f"layers.{layer}.{side}") for side in range(len(config.backwards))]
@@ -59,8 +59,8 @@ class RecurrentReader:
 
     def __call__(self, source_MS: Source, mask_MS: Booleans | None = None) -> ArrayMemory:
         grid = None
-        if self.patches is not None:
-            x, mask_MS, grid = self.patches(source_MS, mask_MS)
+        if self.pictures is not None:
+            x, mask_MS, grid = self.pictures(source_MS, mask_MS)
         else:
             x = self.tokens[source_MS] * self.scale
         real_MS = np.ones(x.shape[:2], dtype=bool) if mask_MS is None else mask_MS

@@ -75,7 +75,7 @@ class Finish:
 @dataclass(frozen=True)
 class Prepared:
     """Everything that training, storing and scoring need: the training data is read once. tokenizer.json is in the
-    run's folder."""
+    run's folder, if the task has texts."""
 
     work: Work
     """For the loop."""

@@ -33,7 +33,8 @@ def store(
     `tried` are remarks on the trainings before."""
     finish = prepared.finish(report) if prepared.finish else None
     names = {"task": recipe.task, "name": recipe.name, "marks": prepared.marks.table()}
-    tokenizer = (out / "tokenizer.json").read_text(encoding="utf-8")
+    path = out / "tokenizer.json"
+    tokenizer = path.read_text(encoding="utf-8") if path.exists() else None
     model, config = prepared.work.model, names | prepared.settings | (finish.settings if finish else {})
     carried = prepared.carried() if prepared.carried and recipe.card.carry_test else None
     write_folder(

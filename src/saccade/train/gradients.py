@@ -12,13 +12,14 @@ import torch
 from torch import nn
 
 from saccade.errors import UserError
+from saccade.nn.convolutions import BatchNorm
 from saccade.nn.dropout import drawn_from
 from saccade.train.contract import LossModule, Objective
 from saccade.train.device import device_of
 from saccade.train.parts import BatchParts, threads
 
 Way = Literal["auto", "threads", "plain"]
-"""auto: threads on a CPU, plain elsewhere."""
+"""auto: threads on a CPU, plain elsewhere, and where a model has batch norm."""
 
 
 class Gradients(Protocol):
@@ -61,10 +62,14 @@ class PlainGradients:
 
 
 def choose_gradients(way: Way, model: nn.Module, objective: Objective, kind: torch.dtype) -> Gradients:
-    """By the device that the model is on."""
+    """By the device that the model is on. Batch norm counts means over whole batches: parts of one, at work at the same
+    time, would write over each other's."""
     on_cpu = device_of(model).type == "cpu"
+    counts = any(isinstance(module, BatchNorm) for module in model.modules())
+    if way == "threads" and counts:
+        raise UserError("train.gradients is 'threads', which cuts batches in parts; with batch norm it is 'plain'")
     if way == "threads" and not on_cpu:
         raise UserError(f"train.gradients is 'threads', which is for CPUs; on {device_of(model).type} it is 'plain'")
-    if way == "plain" or not on_cpu:
+    if way == "plain" or counts or not on_cpu:
         return PlainGradients(model, objective, kind=kind)
     return BatchParts(model, objective, kind=kind)

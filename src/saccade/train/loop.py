@@ -62,7 +62,7 @@ class TrainConfig(Record):
     """Where to compute: cpu, cuda or mps. auto: a GPU, if PyTorch has one."""
     gradients: Way = "auto"
     """How gradients are computed. threads: a batch in parts, a thread each; plain: one pass over the batch. auto:
-    threads on a CPU, plain elsewhere."""
+    threads on a CPU, plain elsewhere and with batch norm."""
     validate_every: int = Field(500, ge=1)
     """Steps between validations; each also writes a checkpoint."""
     select_by: str = "bleu"

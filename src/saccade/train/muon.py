@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn, optim
 
+from saccade.nn.convolutions import GridConvolution
 from saccade.nn.stacked import Stacked
 from saccade.train.depth import BLOCK
 from saccade.train.parts import threads
@@ -24,10 +25,10 @@ SIZE = 0.2
 
 
 def matrices_inside(model: nn.Module) -> Iterator[tuple[Tensor, tuple[int, ...]]]:
-    """The matrices of all blocks, each with the heights of the matrices it stacks. Token vectors, positions and the
-    output layer are not included: their rows are updated one by one, as words occur."""
+    """The matrices of all blocks and convolutions, each with the heights of the matrices it stacks. Token vectors,
+    positions and the output layer are not included: their rows are updated one by one, as words occur."""
     for name, layer in model.named_modules():
-        if isinstance(layer, nn.Linear) and BLOCK.search(f"{name}."):
+        if isinstance(layer, GridConvolution) or (isinstance(layer, nn.Linear) and BLOCK.search(f"{name}.")):
             yield layer.weight, layer.sizes if isinstance(layer, Stacked) else (layer.out_features,)
 
 

@@ -2,17 +2,20 @@
 
 from dataclasses import dataclass
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from saccade.arch.front_end import PatchesFrontEnd
+from saccade.arch.front_end import PictureFrontEnd
 from saccade.data.batches import SequenceBatch
 from saccade.data.labelled import TaggedBatch, TextBatch
 from saccade.data.permute import PermutedBatch
+from saccade.data.picture_batches import PictureBatch
 from saccade.data.rows import MaskedBatch
 from saccade.data.sentences import UNKNOWN
 from saccade.data.stream import LanguageBatch
 from saccade.models.bert import MaskedModel
+from saccade.models.contract import Memory
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
 from saccade.models.heads import ClassifierModel, TaggerModel
@@ -24,9 +27,14 @@ from saccade.train.loss import cross_entropy
 
 @dataclass(frozen=True)
 class SequenceObjective:
-    """Cross-entropy of each target token, given the source and the tokens before it, with label smoothing."""
+    """Cross-entropy of each target token, given the source and the tokens before it, with label smoothing; perhaps
+    mixed with the CTC loss of the encoder (Kim et al. 2017)."""
 
     smoothing: float = 0.0
+    ctc: float = 0.0
+    """Share of the CTC loss."""
+    blank: int = 0
+    """The id that stands for nothing in CTC: a mark that is never written."""
 
     def count(self, batch: SequenceBatch) -> int:
         return _count(batch.labels_BT, batch.real_BT)
@@ -41,7 +49,24 @@ class SequenceObjective:
         assert isinstance(model, EncoderDecoder)
         memory = model.read(batch.source, batch.source_mask)
         features_BTD = model.decoder.features(batch.target_BT, memory)
-        return _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
+        losses = _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
+        if not self.ctc:
+            return losses
+        assert isinstance(memory, Memory)
+        total, count = losses["loss"]
+        alone = self._ctc(model, memory, batch)
+        return losses | {"loss": ((1 - self.ctc) * total + self.ctc * alone, count), "ctc": (alone.detach(), count)}
+
+    def _ctc(self, model: EncoderDecoder, memory: Memory, batch: SequenceBatch) -> Tensor:
+        """Texts that have more letters than there are columns count nothing."""
+        logits_MWV, columns_M = model.columns(memory)
+        logprobs_WMV = logits_MWV.float().log_softmax(dim=-1).transpose(0, 1)
+        real_BT = torch.ones_like(batch.labels_BT, dtype=torch.bool) if batch.real_BT is None else batch.real_BT
+        lengths_B = real_BT.sum(dim=1) - 1  # without the end mark
+        return F.ctc_loss(
+            *(logprobs_WMV, batch.labels_BT, columns_M, lengths_B),
+            blank=self.blank, reduction="sum", zero_infinity=True,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -134,6 +159,33 @@ class ClassObjective:
 
 
 @dataclass(frozen=True)
+class PictureObjective:
+    """Cross-entropy of each picture's class; of a mixture, of both classes by their shares."""
+
+    smoothing: float = 0.0
+
+    def count(self, batch: PictureBatch) -> int:
+        return len(batch.labels_B)
+
+    def flops(self, model: nn.Module, batch: PictureBatch) -> float:
+        assert isinstance(model, ClassifierModel)
+        front = getattr(model.encoder, "config").front_end  # noqa: B009
+        return 3 * model.encoder.flops(front.length) * self.count(batch)
+
+    def __call__(self, model: nn.Module, batch: PictureBatch) -> Losses:
+        assert isinstance(model, ClassifierModel)
+        logits_BC = model(batch.pictures_BHWC).float()
+
+        def loss(labels_B: Tensor) -> Tensor:
+            return F.cross_entropy(logits_BC, labels_B, label_smoothing=self.smoothing, reduction="sum")
+
+        total = loss(batch.labels_B)
+        if batch.others_B is not None:
+            total = batch.share * total + (1 - batch.share) * loss(batch.others_B)
+        return {"loss": (total, self.count(batch))}
+
+
+@dataclass(frozen=True)
 class TagObjective:
     """Cross-entropy of each word's tag."""
 
@@ -162,7 +214,7 @@ def _read_positions(model: EncoderDecoder, batch: SequenceBatch) -> dict[str, in
     sources = {SOURCE: (given, batch.source_mask)} if isinstance(given, Tensor) else given
     fronts = {name: reader.front_end for name, reader in model.config.readers.items()}
     return {
-        name: len(values) * front.length if isinstance(front := fronts[name], PatchesFrontEnd) else _count(values, mask)
+        name: len(values) * front.length if isinstance(front := fronts[name], PictureFrontEnd) else _count(values, mask)
         for name, (values, mask) in sources.items()
     }
 
