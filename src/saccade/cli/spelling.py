@@ -67,7 +67,7 @@ def pronounce(
 
     For example:
 
-        saccade pronounce saccade
+        saccade pronounce knight
         saccade pronounce "the eye jumps" --ipa
         saccade pronounce read --best 3
         saccade pronounce knight --look letters.png
