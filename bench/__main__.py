@@ -14,6 +14,7 @@ from bench.gpt import compare_gpt
 from bench.memory import compare_memory
 from bench.process import EngineError
 from bench.pronunciation import compare_pronunciation
+from bench.reading import compare_reading
 from bench.recurrent import compare_recurrent
 from bench.report import Report, write_report
 from bench.settings import Settings
@@ -39,6 +40,7 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "time-to-bleu": compare_time_to_bleu,
     "spelling": compare_spelling,
     "pronunciation": compare_pronunciation,
+    "reading": compare_reading,
     "classes": compare_classes,
     "small-classes": compare_small_classes,
 }
@@ -46,6 +48,7 @@ MODELS = {
     "elsewhere": "model",
     "spelling": "model",
     "pronunciation": "model",
+    "reading": "model",
     "classes": "init",
     "small-classes": "model",
 }
@@ -75,9 +78,8 @@ def _read_arguments() -> tuple[list[str], Settings, dict[str, dict[str, str]]]:
     parser.add_argument("--data", type=Path, help="folder of the data sets ($SACCADE_DATA, then ./data)")
     parser.add_argument("--joeynmt", type=Path, metavar="PYTHON", help="Python of an environment that has JoeyNMT 2.3")
     parser.add_argument(
-        "--model",
-        help="the model of elsewhere (en-es), spelling (speller) or pronunciation (pronouncer); small-classes: what to "
-        "start from",
+        help="the model of elsewhere (en-es), spelling (speller), pronunciation (pronouncer) or reading (reader); "
+        "small-classes: what to start from",
     )
     parser.add_argument("--init", metavar="MODEL", help="classes: the model that was trained before (bert-mini)")
     parser.add_argument(
@@ -94,7 +96,7 @@ def _read_arguments() -> tuple[list[str], Settings, dict[str, dict[str, str]]]:
         parser.error(f"there is no comparison {unknown[0]!r}; there are: {', '.join(COMPARISONS)}")
     chosen = {option: given.pop(option) for option in dict.fromkeys(MODELS.values())}
     if chosen["model"] and sum(MODELS.get(name) == "model" for name in names) > 1:
-        parser.error("--model is for one comparison: elsewhere, spelling, pronunciation or small-classes")
+        parser.error("--model is for one comparison: elsewhere, spelling, pronunciation, reading or small-classes")
     models = {name: {option: chosen[option]} for name, option in MODELS.items() if chosen[option]}
     return names, Settings(**given), models
 

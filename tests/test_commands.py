@@ -37,6 +37,7 @@ COMMANDS = [
         "classify",
         "tag",
         "see",
+        "read",
         "run",
         "look",
     ),

@@ -14,6 +14,7 @@ from saccade.errors import UserError
 from saccade.look.alignment import align
 from saccade.look.overlay import LONGER_SIDE, PicturePanels
 from saccade.look.record import LayerLooks, Looks
+from saccade.look.saccades import attended_points
 from saccade.look.shapes import Box, Raster, Word
 from saccade.look.terminal import draw_in_terminal
 
@@ -87,3 +88,21 @@ def test_a_long_recording_is_drawn_in_moments() -> None:
     assert len(found.source) == 60
     assert found.source[:2] == ["0.00 s", "0.50 s"]
     assert found.weights_TS.sum(axis=1) == pytest.approx(1)
+
+
+def test_letters_are_joined_by_a_path_and_move(tmp_path: Path) -> None:
+    weights = np.full((1, 4, 12), 0.01, dtype=np.float32)
+    weights[0, range(4), [4, 5, 6, 0]] = 1
+    letters = Pieces.letters(["c", "a", "t", "(end)"])
+    looks = Looks((LayerLooks("cross", "cross", "source", weights, letters, GRID),))
+    image = Image.new("RGB", (120, 40), "white")
+    shapes = list(PicturePanels(looks.alignment(), GRID, image).shapes())
+    assert sum(isinstance(shape, Raster) for shape in shapes) == 5, "a panel for each letter, and the path"
+    assert "its saccades" in {shape.text for shape in shapes if isinstance(shape, Word)}
+    points = attended_points(weights[0, :3], GRID, (400, 300))
+    assert [x for x, _ in points] == sorted(x for x, _ in points)
+    assert all(100 < y < 200 for _, y in points)
+    with Image.open(looks.picture(tmp_path / "moving.gif", image=image)) as moving:
+        assert getattr(moving, "n_frames", 1) == 4
+    with pytest.raises(UserError, match="a GIF shows looks at a picture"):
+        looks.picture(tmp_path / "moving.gif")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from saccade.pipelines.pipeline import Pipeline, Report, Request
     from saccade.pipelines.pronouncer import Pronunciation
     from saccade.pipelines.tagger import Tagged
+    from saccade.pipelines.word_reader import PictureText
     from saccade.runtime.contract import How
 
 FIRST_CHUNK, LARGEST_CHUNK = 16, 4096
@@ -44,6 +45,9 @@ class LookingOptions:
     "FILE for the answers. Default: standard output."
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False
     "No progress bar and no notices; errors are still printed."
+
+    def tune(self, pipeline: "Pipeline[Any, Any]") -> None:
+        """Hand over what only this kind of pipeline knows."""
 
 
 class Asking(WritesAnswers, Protocol):
@@ -71,6 +75,10 @@ class Asking(WritesAnswers, Protocol):
         """Checks the options before anything is loaded."""
         ...
 
+    def tune(self, pipeline: "Pipeline[Any, Any]") -> None:
+        """Hand over what only this kind of pipeline knows."""
+        ...
+
 
 def answer_all(
     inputs: tuple[str, ...], model: str, options: Asking, row: TaskRow | None, *, question: str | None = None
@@ -95,6 +103,7 @@ def _answer_files(arguments: tuple[str, ...], model: str, options: Asking, task:
     if options.look is not None and str(options.look) != "-" and len(inputs) > 1:
         raise WrongUse(f"{options.look} can hold one picture, but there are {len(inputs)} files; give one")
     pipeline = load_model(model, how)
+    options.tune(pipeline)
     failed = False
     for one, answer in answer_files(pipeline, inputs, request, quiet=options.quiet):
         if isinstance(answer, UserError):
@@ -104,7 +113,7 @@ def _answer_files(arguments: tuple[str, ...], model: str, options: Asking, task:
             print(f"saccade: {named}; {EMPTIED}", file=sys.stderr)
             _print_nothing(one.name, options)
         else:
-            _print(answer, options, None)
+            _print(answer, options, None, whole=len(inputs) == 1)
         sys.stdout.flush()
     return 1 if failed else 0
 
@@ -204,16 +213,19 @@ def _print_nothing(source: str | None, options: Asking) -> None:
     print(json.dumps({"source": source, "text": ""}, ensure_ascii=False) if options.format == "json" else "")
 
 
-def _print(answer: "Answer", options: Asking, within: Line | None) -> None:
+def _print(answer: "Answer", options: Asking, within: Line | None, *, whole: bool = False) -> None:
+    """`whole`: a text of several lines is printed as it is, not on one line."""
     if within is not None:
         sys.stdout.write(within.around(_text(answer, options)))
     elif options.format == "json":
         print(json.dumps(answer.record(), ensure_ascii=False))
     elif options.format == "conllu":
         print(cast("Tagged", answer).conllu, end="")
+    elif options.format == "hocr":
+        print(cast("PictureText", answer).hocr)
     else:
         for one in answer.best:
-            text = on_one_line(_text(one, options))
+            text = _text(one, options) if whole else on_one_line(_text(one, options))
             print(f"{one.score:.4f}\t{text}" if options.best > 1 else text)
     if options.look is not None:
         draw_looks(answer, options.look, options.layer, options.head, quiet=options.quiet)

@@ -23,6 +23,7 @@ from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
 from saccade.cli.output import STREAM
 from saccade.cli.prompt import prompt
+from saccade.cli.read import read
 from saccade.cli.see import see
 from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
@@ -58,6 +59,7 @@ for command in (
     classify,
     tag,
     see,
+    read,
     run,
     look,
     train,

