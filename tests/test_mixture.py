@@ -18,7 +18,7 @@ import saccade
 from saccade.data.ngrams import Ngrams, Sparse, counted
 from saccade.data.table import Examples
 from saccade.errors import UserError
-from saccade.evaluate.calibration import calibration_error, fit_weights, log_softmax, weighted_loss
+from saccade.evaluate.calibration import class_calibration, fit_weights, log_softmax, weighted_loss
 from saccade.folder import digest_of, read_folder
 from saccade.pipelines.mixture import LINEAR, LinearModel, MixtureSettings, Probabilities
 from saccade.pipelines.pipeline import unreported
@@ -223,7 +223,7 @@ def test_the_temperature_is_found(sure: float) -> None:
     chances_NC = log_softmax(logits_NC)
     [weight] = fit_weights([chances_NC], gold_N)
     assert 1 / weight == pytest.approx(sure, rel=0.08)
-    assert calibration_error(np.exp(log_softmax(weight * chances_NC)), gold_N.tolist()).value < 3
+    assert class_calibration(weight * chances_NC, gold_N).value < 3
 
 
 def test_the_weights_are_the_best_there_are() -> None:
@@ -252,6 +252,6 @@ def test_always_right_is_not_sure_of_everything() -> None:
 
 def test_the_calibration_error_of_known_answers() -> None:
     chances_NC = np.array([[0.9, 0.1]] * 10 + [[0.3, 0.7]] * 10)
-    gold = [0] * 9 + [1] + [1] * 5 + [0] * 5
-    assert calibration_error(chances_NC, gold).value == pytest.approx(100 * (0.0 + 0.2) / 2)
-    assert calibration_error(np.eye(2)[[0, 1]], [0, 1]).value == 0
+    gold_N = np.array([0] * 9 + [1] + [1] * 5 + [0] * 5)
+    assert class_calibration(np.log(chances_NC), gold_N).value == pytest.approx(100 * (0.0 + 0.2) / 2)
+    assert class_calibration(np.eye(2) * 1e3, np.array([0, 1])).value == 0

@@ -23,7 +23,8 @@ from saccade.data.word_fonts import Font, find_fonts, split_families
 from saccade.data.word_sets import LabelledWords, draw_all, read_word_list, read_word_table
 from saccade.data.word_texts import ALPHABET, LONGEST, WordTexts
 from saccade.errors import MissingData, UserError
-from saccade.evaluate.reading import calibration_error, plain, pointing, words_right
+from saccade.evaluate.calibration import calibration_error
+from saccade.evaluate.reading import plain, pointing, words_right
 from saccade.models.answering import arrays_of
 from saccade.models.encdec import build_encoder_decoder
 from saccade.pipelines.page import cut_words, find_ink

@@ -11,14 +11,21 @@ LARGEST = 20.0
 """Largest weight: a temperature of 1/20."""
 
 
-def calibration_error(chances_NC: np.ndarray, gold_N: Sequence[int]) -> Score:
+def calibration_error(confidence_N: Sequence[float], right_N: Sequence[bool], *, of: str = "examples") -> Score:
     """Expected calibration error in percent (Guo et al. 2017, eq. 5): answers are put into bins by their probability;
     the mean distance between a bin's probability and its share of right answers."""
-    chance_N, right_N = chances_NC.max(axis=1), chances_NC.argmax(axis=1) == np.asarray(gold_N)
-    bin_N = np.minimum((chance_N * BINS).astype(int), BINS - 1)
-    off_B = np.bincount(bin_N, weights=chance_N - right_N, minlength=BINS)
-    error = 100 * float(np.abs(off_B).sum()) / len(chance_N)
-    return Score("calibration error", error, None, f"examples:{len(chance_N)}|bins:{BINS}|smaller is better")
+    sure_N = np.asarray(confidence_N, dtype=np.float64)
+    bin_N = np.minimum((sure_N * BINS).astype(int), BINS - 1)
+    off_B = np.bincount(bin_N, weights=sure_N - np.asarray(right_N), minlength=BINS)
+    error = 100 * float(np.abs(off_B).sum()) / max(1, len(sure_N))
+    return Score("calibration error", error, None, f"{of}:{len(sure_N)}|bins:{BINS}|smaller is better")
+
+
+def class_calibration(logits_NC: np.ndarray, gold_N: np.ndarray) -> Score:
+    """Of the likeliest classes."""
+    chances_NC = np.exp(log_softmax(logits_NC))
+    right_N = chances_NC.argmax(axis=1) == gold_N
+    return calibration_error(chances_NC.max(axis=1).tolist(), right_N.tolist())
 
 
 def log_softmax(logits_NC: np.ndarray) -> np.ndarray:

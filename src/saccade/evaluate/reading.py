@@ -1,5 +1,4 @@
-"""Scores of words that were read: how many are right, whether the confidence can be trusted, whether a letter is read
-where it stands."""
+"""Scores of words that were read: how many are right, and whether a letter is read where it stands."""
 
 from collections.abc import Sequence
 
@@ -7,9 +6,6 @@ import numpy as np
 
 from saccade.evaluate.classes import Classified, accuracy
 from saccade.evaluate.metrics import Score
-
-BINS = 10
-"""Of confidences, in the calibration error."""
 
 
 def plain(text: str) -> str:
@@ -23,21 +19,6 @@ def words_right(read: Sequence[str], right: Sequence[str], name: str, *, exact: 
     found = accuracy(Classified([1] * len(same), [int(one) for one in same], ["wrong", "right"]))
     how = "exact" if exact else "letters and digits, case ignored"
     return Score(f"words right, {name}", found.value, found.interval, f"words:{len(same)}|{how}")
-
-
-def calibration_error(confidences: Sequence[float], right: Sequence[bool]) -> Score:
-    """How far confidences are from the share that is right, in points: the mean over ten bins, weighed by their words
-    (Guo et al. 2017)."""
-    sure, truth = np.asarray(confidences), np.asarray(right, dtype=np.float64)
-    places = np.minimum((sure * BINS).astype(np.intp), BINS - 1)
-    gaps = [
-        abs(sure[places == place].mean() - truth[places == place].mean()) * (places == place).sum()
-        for place in range(BINS)
-        if (places == place).any()
-    ]
-    return Score(
-        "calibration error", 100 * float(sum(gaps)) / max(1, len(sure)), None, f"words:{len(sure)}|bins:{BINS}"
-    )
 
 
 def pointing(hits: Sequence[bool], chances: Sequence[float]) -> list[Score]:

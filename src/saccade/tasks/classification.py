@@ -15,7 +15,7 @@ from saccade.data.labelled import text_batch
 from saccade.data.sampler import Sampler
 from saccade.data.table import Examples, TableConfig, TableParts, guess_columns, guess_table, read_parts, read_table
 from saccade.errors import WrongUse
-from saccade.evaluate.calibration import calibration_error, fit_weights, log_softmax, weighted_loss
+from saccade.evaluate.calibration import class_calibration, fit_weights, log_softmax, weighted_loss
 from saccade.evaluate.classes import Classified, class_scores, number_scores
 from saccade.evaluate.metrics import Score
 from saccade.folder import ModelFolder, Storage
@@ -166,8 +166,7 @@ def scores(pipeline: Classifier, examples: Examples, report: Report = unreported
     if not pipeline.classes:
         return number_scores([float(label) for label in examples.labels], pipeline.numbers(outputs).tolist())
     gold, predicted = [int(label) for label in examples.labels], outputs.argmax(axis=1).tolist()
-    error = calibration_error(np.exp(log_softmax(outputs)), gold)
-    return [*class_scores(Classified(gold, predicted, pipeline.classes)), error]
+    return [*class_scores(Classified(gold, predicted, pipeline.classes)), class_calibration(outputs, np.array(gold))]
 
 
 def _parts(recipe: ClassificationRecipe, folders: Sequence[Path]) -> TableParts:

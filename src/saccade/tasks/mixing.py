@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from saccade.data.table import TableParts
-from saccade.evaluate.calibration import calibration_error, fit_weights, log_softmax, weighted_loss
+from saccade.evaluate.calibration import class_calibration, fit_weights, log_softmax, weighted_loss
 from saccade.evaluate.metrics import Score
 from saccade.pipelines.classifier import Classifier
 from saccade.pipelines.mixture import LINEAR, MixtureSettings
@@ -46,9 +46,7 @@ def _settings(chances: Sequence[np.ndarray], gold_N: np.ndarray) -> tuple[Mixtur
     encoder, linear = (*fit_weights(chances, gold_N), 0.0)[:2]
     settings = MixtureSettings(encoder=round(encoder, 6), linear=round(linear, 6))
     mixed_NC = sum(weight * part for weight, part in zip((encoder, linear), chances, strict=False))
-    raw, fitted = (
-        calibration_error(np.exp(log_softmax(np.asarray(one))), gold_N.tolist()) for one in (chances[0], mixed_NC)
-    )
+    raw, fitted = (class_calibration(np.asarray(one), gold_N) for one in (chances[0], mixed_NC))
     return settings, (
         f"probabilities: {settings}; calibration error on the validation part, where that was fitted, "
         f"{fitted.value:.2f}, of the bare encoder {raw.value:.2f}"

@@ -30,8 +30,9 @@ from saccade.data.word_sets import (
 )
 from saccade.data.word_texts import ALPHABET
 from saccade.errors import MissingData, UserError, WrongUse
+from saccade.evaluate.calibration import calibration_error
 from saccade.evaluate.metrics import Score
-from saccade.evaluate.reading import calibration_error, words_right
+from saccade.evaluate.reading import plain, words_right
 from saccade.folder import ModelFolder, Storage
 from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
@@ -173,8 +174,8 @@ def _photographed(pipeline: WordReader, data: DrawnWords, folders: Sequence[Path
         read = pipeline.read_words([word.pixels_HW for word in words])
         right = words_right([word.text for word in read], [word.text for word in words], title, exact=False)
         sure = [word.confidence for word in read]
-        same = [one.text.casefold() == other.text.casefold() for one, other in zip(read, words, strict=True)]
-        scores += [right, calibration_error(sure, same)]
+        same = [plain(one.text) == plain(other.text) for one, other in zip(read, words, strict=True)]
+        scores += [right, calibration_error(sure, same, of="words")]
         if name == "iiit5k":
             scores += pointing_scores(pipeline, words, read, report)
     return scores
@@ -185,7 +186,7 @@ def _scores(pipeline: WordReader, words: WordPictures, name: str, report: Report
     report(len(read), len(read))
     right = [one.text == other for one, other in zip(read, words.texts, strict=True)]
     exact = words_right([one.text for one in read], words.texts, name, exact=True)
-    return [exact, calibration_error([one.confidence for one in read], right)]
+    return [exact, calibration_error([one.confidence for one in read], right, of="words")]
 
 
 def _figures(model: nn.Module, vocabulary: Vocabulary, words: WordPictures) -> dict[str, float]:
