@@ -14,6 +14,16 @@ NARROWED = 8
 """Queries and keys of the attention module are so many times narrower than its values (Zhang et al. 2018)."""
 
 
+def insist_on_size(given: tuple[int, int, int], known: tuple[int, int, int]) -> None:
+    """Refuse a picture that is larger than the largest one a model knows, or has other colours; height, width and
+    channels."""
+    if given[2] != known[2] or given[0] > known[0] or given[1] > known[1]:
+        raise UserError(
+            f"a picture of {given[0]} x {given[1]} pixels with {given[2]} channels was given to a model that reads "
+            f"{known[0]} x {known[1]} with {known[2]}"
+        )
+
+
 class ConvolutionStage(Record):
     """A convolution that may shrink the grid, then others that keep it."""
 
@@ -111,11 +121,7 @@ class ConvolutionsFrontEnd(Record):
 
     def grid_of(self, height: int, width: int, channels: int) -> Pair:
         """The last grid of a picture of so many pixels; one that does not fit is refused."""
-        if channels != self.channels or height > self.height or width > self.width:
-            raise UserError(
-                f"a picture of {height} x {width} pixels with {channels} channels was given to a model that reads "
-                f"{self.height} x {self.width} with {self.channels}"
-            )
+        insist_on_size((height, width, channels), (self.height, self.width, self.channels))
         return self.grids_of(height, width)[-1]
 
     @property

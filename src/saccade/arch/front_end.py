@@ -5,11 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from saccade.arch.convolutions import ConvolutionsFrontEnd
+from saccade.arch.convolutions import ConvolutionsFrontEnd, insist_on_size
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, NoPositionsConfig
 from saccade.arch.weights import Weight, Weights, linear, table
 from saccade.config import Record
-from saccade.errors import UserError
 
 
 class TokensFrontEnd(Record):
@@ -68,11 +67,7 @@ class PatchesFrontEnd(Record):
 
     def grid_of(self, height: int, width: int, channels: int) -> tuple[int, int]:
         """The same of a picture of so many pixels; one that does not fit is refused."""
-        if channels != self.channels or height > self.height or width > self.width:
-            raise UserError(
-                f"a picture of {height} x {width} pixels with {channels} channels was given to a model that reads "
-                f"{self.height} x {self.width} with {self.channels}"
-            )
+        insist_on_size((height, width, channels), (self.height, self.width, self.channels))
         return -(-height // self.patch), -(-width // self.patch)
 
     @property

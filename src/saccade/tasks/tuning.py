@@ -36,25 +36,19 @@ def pace_of(texts: Sequence[str], *, fewest: float) -> Pace:
 
 
 def fine_tuning(texts: Sequence[str]) -> tuple[TrainConfig, Pace]:
-    """From a pre-trained encoder: a low rate, lower in the lower layers, validated once an epoch."""
-    pace = pace_of(texts, fewest=3.0)
-    config = TrainConfig(
-        steps=pace.steps,
-        batch_tokens=pace.batch_tokens,
-        warmup=max(1, pace.steps // 10),
-        validate_every=max(1, round(pace.steps / pace.epochs)),
-        patience=4,
-        smoothing=0.0,
-        select_by="-loss",
-        adam=AdamConfig(rate=5e-4, decay=0.05),
-        layer_decay=0.9,
-    )
-    return config, pace
+    """From a pre-trained encoder: a low rate, lower in the lower layers."""
+    config, pace = _training(texts, 3.0, AdamConfig(rate=5e-4, decay=0.05))
+    return config.model_copy(update={"layer_decay": 0.9}), pace
 
 
 def from_scratch(texts: Sequence[str]) -> tuple[TrainConfig, Pace]:
-    """Without a start: ten epochs, at a higher rate."""
-    pace = pace_of(texts, fewest=8.0)
+    """Without a start: at least eight epochs, at a higher rate."""
+    return _training(texts, 8.0, AdamConfig(rate=1e-3, decay=0.1))
+
+
+def _training(texts: Sequence[str], fewest: float, adam: AdamConfig) -> tuple[TrainConfig, Pace]:
+    """Validated once an epoch; ends after four validations without a better loss."""
+    pace = pace_of(texts, fewest=fewest)
     config = TrainConfig(
         steps=pace.steps,
         batch_tokens=pace.batch_tokens,
@@ -63,7 +57,7 @@ def from_scratch(texts: Sequence[str]) -> tuple[TrainConfig, Pace]:
         patience=4,
         smoothing=0.0,
         select_by="-loss",
-        adam=AdamConfig(rate=1e-3, decay=0.1),
+        adam=adam,
     )
     return config, pace
 
