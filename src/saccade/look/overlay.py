@@ -27,6 +27,8 @@ ACROSS = 6
 PATH = "its saccades"
 DIMMEST = 0.2
 """What is left of the picture where nobody looks."""
+GLOW = np.array([150, 90, 20], dtype=np.float32)
+"""Colour of the light itself, as far as a picture is dark."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,8 @@ class PicturePanels:
     def _panel(self) -> tuple[int, int]:
         """Width and height of one; without a picture, whole pixels for every field."""
         across, down = self.picture.size if self.picture is not None else (self.grid.width, self.grid.height)
-        scale = LONGER_SIDE / max(across, down)
+        alone = len(self.alignment.target) == 1 and self.picture is not None
+        scale = (2 if alone else 1) * LONGER_SIDE / max(across, down)
         if self.picture is None:
             scale = max(1, int(scale))
         return max(1, round(across * scale)), max(1, round(down * scale))
@@ -119,5 +122,8 @@ def _brightened(picture: "Image", shares_HW: Floats, size: tuple[int, int]) -> "
 
     light = Image.fromarray(np.clip(shares_HW * 255, 0, 255).astype(np.uint8)).resize(size, Image.Resampling.BICUBIC)
     pixels_HWC = np.asarray(picture.resize(size, Image.Resampling.LANCZOS), dtype=np.float32)
-    light_HW = DIMMEST + (1 - DIMMEST) * np.asarray(light, dtype=np.float32) / 255
-    return Image.fromarray((pixels_HWC * light_HW[..., None]).astype(np.uint8))
+    shares = np.asarray(light, dtype=np.float32)[..., None] / 255
+    # Black stays black however bright the light: dark pictures get a glow too.
+    glow = GLOW * shares * (1 - pixels_HWC.mean() / 255)
+    lit_HWC = pixels_HWC * (DIMMEST + (1 - DIMMEST) * shares) + glow
+    return Image.fromarray(np.clip(lit_HWC, 0, 255).astype(np.uint8))
