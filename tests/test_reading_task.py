@@ -2,6 +2,7 @@
 that is asked everything."""
 
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageDraw, ImageFont
+from safetensors.numpy import load_file
 
 import saccade
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
@@ -20,15 +22,17 @@ from saccade.data.ragged import Ragged
 from saccade.data.word_distortion import blurred, coarse, distorted, inverted, moved, noisy
 from saccade.data.word_drawing import HEIGHT, WIDTH, WordDrawer
 from saccade.data.word_fonts import Font, find_fonts, split_families
-from saccade.data.word_sets import LabelledWords, draw_all, read_word_list, read_word_table
+from saccade.data.word_sets import LabelledWords, Photographed, draw_all, read_word_list, read_word_table
 from saccade.data.word_texts import ALPHABET, LONGEST, WordTexts
 from saccade.errors import MissingData, UserError
 from saccade.evaluate.calibration import calibration_error
 from saccade.evaluate.reading import plain, pointing, words_right
 from saccade.models.answering import arrays_of
 from saccade.models.encdec import build_encoder_decoder
-from saccade.pipelines.page import cut_words, find_ink
+from saccade.pipelines.page import WordBox, cut_words, find_ink
+from saccade.pipelines.word_reader import ReadWord
 from saccade.runtime.open import SequenceRuntime
+from saccade.tasks.pointing import pointing_scores
 from saccade.tasks.reading import ReadingRecipe
 from saccade.tokens.marks import Marks
 from saccade.train.objective import SequenceObjective
@@ -296,3 +300,32 @@ def test_the_recipe_is_read_and_its_second_loss_is_one_line() -> None:
     recipe = ReadingRecipe.read(table, where="reader")
     assert recipe.model.readers["source"].front_end.grid == (8, 32)
     assert ReadingRecipe.read(changed(table, [("ctc", 0)], ReadingRecipe), where="reader").ctc == 0
+
+
+def test_pointing_is_counted_over_letters_that_were_read_right(model: Path) -> None:
+    reader: Any = saccade.load(model, "exact")
+    pixels = DRAWER(0)[0]
+    text = "ao"
+    word = ReadWord(text, WordBox(0, 0, WIDTH, HEIGHT), 1.0, [1.0, 1.0], reader.vocabulary.encode([text])[0], pixels)
+    everywhere, nowhere = ([[0.0, 0.0, WIDTH, HEIGHT]], [[-9.0, -9.0, 1.0, 1.0]])
+    for boxes, value in ((everywhere, 100), (nowhere, 0)):
+        hit, chance = pointing_scores(reader, [Photographed(pixels, "Ao", np.array(boxes * 2))], [word])
+        assert hit.value == value
+        assert chance.value == pytest.approx(100 if value else 100 / WIDTH / HEIGHT)
+    assert pointing_scores(reader, [Photographed(pixels, "xx", np.array(everywhere * 2))], [word]) == []
+
+
+def test_an_interrupted_training_goes_on_bit_for_bit(room: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the second loss, batch norm and distortions that depend on numbers of epochs."""
+    train: Any = saccade.train
+    recipe = model / "recipe.toml"
+    train(recipe, out=room / "whole", quiet=True)
+    monkeypatch.setattr("saccade.train.loop._choose", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, out=room / "cut", quiet=True)
+    monkeypatch.undo()
+    (last,) = (room / "cut" / "checkpoints").glob("step-*6")
+    shutil.rmtree(last)
+    train(recipe, out=room / "cut", resume=True, quiet=True)
+    whole, cut = (load_file(room / run / "model.safetensors") for run in ("whole", "cut"))
+    assert all(np.array_equal(whole[name], cut[name]) for name in whole)

@@ -84,7 +84,7 @@ class EncoderDecoderConfig(Record):
     tie: Literal["all", "decoder", "none"] = "all"
     """all: the embeddings of source and target and the output share one matrix (Press & Wolf 2017); decoder: the last
     two."""
-    ctc: bool = False
+    ctc: bool | None = None
     """A layer on the memory that tells the text by itself, position by position (Graves et al. 2006): a second loss in
     training. Of a picture the positions are its columns."""
 

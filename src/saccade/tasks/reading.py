@@ -89,7 +89,7 @@ class ReadingTask:
     ) -> Prepared:
         parts, told = _parts(recipe, folders, out, resume=resume, report=report)
         vocabulary = _vocabulary(recipe, parts, out, resume=resume)
-        config = recipe.model.model_copy(update={"ctc": recipe.ctc > 0, "tie": "decoder"})
+        config = recipe.model.model_copy(update={"ctc": recipe.ctc > 0 or None, "tie": "decoder"})
         torch.manual_seed(recipe.train.seed)
         model = build_encoder_decoder(config, len(vocabulary))
         letters = Ragged.of(vocabulary.encode(list(parts.train.texts)))
