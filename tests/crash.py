@@ -26,6 +26,8 @@ from toy_trainings import TOYS, write_toy
 
 PATIENCE = 600.0
 """Seconds after which a process that does not get on is a failure."""
+LUCKY = 5
+"""Trainings for each kill that may end before they are hit."""
 
 
 def command(*arguments: str | Path) -> list[str]:
@@ -53,17 +55,23 @@ def digests(run: Path) -> dict[str, str]:
     return {str(file.relative_to(run)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
+def checkpoint_folders(run: Path) -> list[Path]:
+    """The training's own, and those of the trainings of which it keeps the best."""
+    return [run / "checkpoints", *sorted(run.glob("trials/*/checkpoints"))]
+
+
 def finished(run: Path) -> list[Path]:
-    return sorted((run / "checkpoints").glob("step-*"))
+    return [step for folder in checkpoint_folders(run) for step in sorted(folder.glob("step-*"))]
 
 
 def being_written(run: Path) -> dict[str, int]:
     """Checkpoints that are half written, each with the moment its folder last changed."""
     found = {}
-    with contextlib.suppress(FileNotFoundError):
-        for entry in os.scandir(run / "checkpoints"):
-            if entry.name.startswith(".writing-"):
-                found[entry.name] = entry.stat().st_mtime_ns
+    for folder in checkpoint_folders(run):
+        with contextlib.suppress(FileNotFoundError):
+            for entry in os.scandir(folder):
+                if entry.name.startswith(".writing-"):
+                    found[entry.path] = entry.stat().st_mtime_ns
     return found
 
 
@@ -158,6 +166,8 @@ def batter(recipe: Path, runs: Path, *, kills: int, seed: int | str) -> Iterator
     chance, number = random.Random(seed), 0
     last = read_toml(recipe)["train"]["steps"]
     for place in count(1):
+        if place > LUCKY * (kills + 1):
+            raise RuntimeError(f"{place - 1} trainings came to their end, but only {number} of {kills} kills hit one")
         run = runs / str(place)
         run.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(Ended):
