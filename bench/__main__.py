@@ -78,6 +78,7 @@ def _read_arguments() -> tuple[list[str], Settings, dict[str, dict[str, str]]]:
     parser.add_argument("--data", type=Path, help="folder of the data sets ($SACCADE_DATA, then ./data)")
     parser.add_argument("--joeynmt", type=Path, metavar="PYTHON", help="Python of an environment that has JoeyNMT 2.3")
     parser.add_argument(
+        "--model",
         help="the model of elsewhere (en-es), spelling (speller), pronunciation (pronouncer) or reading (reader); "
         "small-classes: what to start from",
     )
