@@ -5,8 +5,9 @@ the same length in all directions. Steps are scaled to the size of Adam's (Liu e
 """
 
 import math
-from collections import defaultdict
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -32,31 +33,35 @@ def matrices_inside(model: nn.Module) -> Iterator[tuple[Tensor, tuple[int, ...]]
             yield layer.weight, layer.sizes if isinstance(layer, Stacked) else (layer.out_features,)
 
 
-def orthogonal(stack_NRC: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
-    """Nearly U Vᵀ of each matrix U S Vᵀ, by Newton and Schulz: a few products instead of a decomposition.
+def orthogonal(matrix_RC: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
+    """Nearly U Vᵀ of the matrix U S Vᵀ, by Newton and Schulz: a few products instead of a decomposition.
 
     Every round is x ← p(x xᵀ) x. `kind` is the type of the products; bfloat16 is enough (Jordan et al.).
     """
-    x = (stack_NRC / stack_NRC.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-20)).to(kind)
-    tall = x.shape[-2] > x.shape[-1]
+    x = (matrix_RC / matrix_RC.norm().clamp(min=1e-20)).to(kind)
+    tall = x.shape[0] > x.shape[1]
     if tall:
-        x = x.mT.contiguous()
+        x = x.T.contiguous()
     first, third, fifth = COEFFICIENTS
     for _ in range(ROUNDS):
-        squares = x @ x.mT
-        polynomial = torch.baddbmm(squares, squares, squares, beta=third, alpha=fifth)
-        x = torch.baddbmm(x, polynomial, x, beta=first)
-    result: Tensor = x.to(stack_NRC.dtype)
-    return result.mT if tall else result
+        squares = x @ x.T
+        polynomial = torch.addmm(squares, squares, squares, beta=third, alpha=fifth)
+        x = torch.addmm(x, polynomial, x, beta=first)
+    result = x.to(matrix_RC.dtype)
+    return result.T if tall else result
 
 
 class Muon(optim.AdamW):
-    """AdamW for all groups but those with a `momentum`, whose matrices, stacks of `sizes`, move by Muon."""
+    """AdamW for all groups but those with a `momentum`, whose matrices, stacks of `sizes`, move by Muon.
+
+    Threads take whole matrices. Threads that share a product of this size wait for each other longer than they
+    compute, above all where other work is on the processor: that took half of a step.
+    """
 
     def __init__(self, groups: list[dict[str, Any]], *, kind: torch.dtype = torch.float32, **settings: Any) -> None:
         """`kind`: of the numbers in its matrix products."""
         self.kind = kind
-        self.threads = torch.get_num_threads()
+        self.pool = ThreadPoolExecutor(torch.get_num_threads())
         super().__init__(groups, **settings)
 
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
@@ -66,30 +71,30 @@ class Muon(optim.AdamW):
             super().step(closure)
         finally:
             self.param_groups = groups
-        with threads(self.threads):  # its products can use all threads
-            for group in groups:
-                if "momentum" in group:
-                    self._move(group)
+        work = [
+            (group, weight, sizes)
+            for group in groups
+            if "momentum" in group
+            for weight, sizes in zip(group["params"], group["sizes"], strict=True)
+            if weight.grad is not None
+        ]
+        work.sort(key=lambda each: -each[1].numel())  # large ones first, so that all threads end at the same time
+        with threads(1):
+            deque(self.pool.map(self._move, *zip(*work, strict=True)), maxlen=0)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """AdamW's own method expects its moments in the state of every weight, to read those of old versions."""
         optim.Optimizer.__setstate__(self, state)
 
     @torch.no_grad()
-    def _move(self, group: dict[str, Any]) -> None:
-        steps: dict[torch.Size, list[tuple[Tensor, Tensor]]] = defaultdict(list)
-        for weight, sizes in zip(group["params"], group["sizes"], strict=True):
-            if weight.grad is None:
-                continue
-            state = self.state[weight]
-            if not state:
-                state["momentum"] = torch.zeros_like(weight)
-            mean = state["momentum"].lerp_(weight.grad, 1 - group["momentum"])
-            ahead = weight.grad.lerp(mean, group["momentum"])  # Nesterov's
-            for part, step in zip(weight.split(sizes), ahead.split(sizes), strict=True):
-                steps[step.shape].append((part, step))
-        for shape, pairs in steps.items():
-            moves = orthogonal(torch.stack([step for _, step in pairs]), self.kind)
-            length = group["lr"] * SIZE * math.sqrt(max(shape))
-            for (part, _), move in zip(pairs, moves, strict=True):
-                part.mul_(1 - group["lr"] * group["weight_decay"]).sub_(move, alpha=length)
+    def _move(self, group: dict[str, Any], weight: Tensor, sizes: tuple[int, ...]) -> None:
+        torch.set_num_threads(1)
+        state = self.state[weight]
+        if not state:
+            state["momentum"] = torch.zeros_like(weight)
+        mean = state["momentum"].lerp_(weight.grad, 1 - group["momentum"])
+        ahead = weight.grad.lerp(mean, group["momentum"])  # Nesterov's
+        weight.mul_(1 - group["lr"] * group["weight_decay"])
+        for part, step in zip(weight.split(sizes), ahead.split(sizes), strict=True):
+            move = orthogonal(step, self.kind)
+            part.sub_(move, alpha=group["lr"] * SIZE * math.sqrt(max(step.shape)))
