@@ -246,9 +246,9 @@ def test_from_starts_from_another_models_encoder(whole: Path, rows: Path, tmp_pa
     recipe = read_toml(tmp_path / "run/recipe.toml")
     assert recipe["init"] == str(whole)
     assert read_config(tmp_path / "run").model["width"] == 16
-    (tmp_path / "x.tsv").write_text("a\tb\n")
-    said = ask("train", "translation", tmp_path / "x.tsv", "--from", whole, "--out", tmp_path / "other")
-    insist_one_line(said, 2, ["translation", "classification, tagging"])
+    (tmp_path / "x.txt").write_text("a b\n")
+    said = ask("train", "language", tmp_path / "x.txt", "--from", whole, "--out", tmp_path / "other")
+    insist_one_line(said, 2, ["language", "classification", "tagging", "translation"])
 
 
 def test_clean_leaves_the_model_and_refuses_what_could_be_resumed(whole: Path, stopped: Path, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import nn
 
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
@@ -29,6 +29,7 @@ from saccade.pipelines.pipeline import One, Pipeline, Report, Request, unreporte
 from saccade.pipelines.translator import Translator
 from saccade.tasks.arithmetic import FigureOf
 from saccade.tasks.contract import Prepared, Recipe, Test
+from saccade.tasks.sequence_start import SequenceStart, write_vocabulary
 from saccade.tasks.store import kept_vocabulary
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
@@ -52,6 +53,12 @@ class SequenceRecipe(Recipe):
     """The part of a recipe that all tasks on pairs of texts share."""
 
     data: SequenceData
+    init: str = ""
+    """Model to start from, by name or folder: its vocabulary, sizes and weights. Empty: train from scratch."""
+    own_vocabulary: bool = False
+    """With `init`: learn a vocabulary from the training data; pieces that both have start from `init`'s vectors."""
+    dropout: float | None = Field(None, ge=0, lt=1)
+    """With `init`: dropout, instead of that of its model."""
     tokens: TokensConfig = TokensConfig()
     model: EncoderDecoderConfig = EncoderDecoderConfig()
     search: SearchConfig = SearchConfig()
@@ -59,6 +66,15 @@ class SequenceRecipe(Recipe):
     """Number format of the stored weights."""
     layer: int | None = Field(None, ge=1)
     """Cross-attention layer that `--look` draws by default; without it, the middle layer."""
+
+    @model_validator(mode="after")
+    def _one_beginning(self) -> "SequenceRecipe":
+        for part in ("model",) if self.own_vocabulary else ("model", "tokens"):
+            if self.init and getattr(self, part) != type(self).model_fields[part].default:
+                raise ValueError(f"init = {self.init!r} brings its own {part}; leave {part} out, or init")
+        if not self.init and (self.own_vocabulary or self.dropout is not None):
+            raise ValueError("own_vocabulary and dropout go with init; without it, set tokens and model")
+        return self
 
 
 Figures = Callable[[list[str], list[str], list[list[str]]], dict[str, float]]
@@ -95,19 +111,29 @@ def prepare_pairs(
 ) -> Prepared:
     """From pairs of texts to an encoder and a decoder; `recipe` is a `SequenceRecipe`."""
     path = out / "tokenizer.json"
+    start = SequenceStart.read(recipe.init) if recipe.init else None
+    config = start.config(recipe.dropout) if start else recipe.model
+    source_bytes, brought = recipe.tokens.source_bytes, start is not None and not recipe.own_vocabulary
+    if start and brought:
+        source_bytes = start.vocabulary.speller is not None
+        write_vocabulary(start, out)
     arrays = kept(out / "prepared") if resume and path.exists() else None
     copies = None if arrays else parts.training()
-    if copies is None or (resume and path.exists()):
-        vocabulary = kept_vocabulary(out, source_bytes=recipe.tokens.source_bytes)
+    if copies is None or brought or (resume and path.exists()):
+        vocabulary = kept_vocabulary(out, source_bytes=source_bytes)
     else:
-        joined = (pair[recipe.tokens.source_bytes :] for pair in copies.plain_pairs(copies.count - 1))
+        joined = (pair[source_bytes:] for pair in copies.plain_pairs(copies.count - 1))
         vocabulary = train_vocabulary(recipe.tokens, (text for texts in joined for text in texts))
         vocabulary.save(path)
     if copies is not None:
         arrays = keep(out / "prepared", encode_copies(vocabulary, copies, recipe.data.longest_pair, report))
     assert arrays is not None
     torch.manual_seed(recipe.train.seed)
-    model = build_encoder_decoder(recipe.model, len(vocabulary))
+    model = build_encoder_decoder(config, len(vocabulary))
+    began = []
+    if start:
+        both = start.fill(model, vocabulary)
+        began = [f"starts from {recipe.init}; {both:,} of {len(vocabulary):,} pieces of the vocabulary are in both"]
     examples, numbers = _pairs(arrays, vocabulary.marks), arrays["numbers"]
     starts = arrays.get("starts", np.zeros(1, dtype=np.int64)).tolist()
     sampler = Sampler(*examples.sizes(), budget=recipe.train.batch_tokens, seed=recipe.train.seed, starts=starts)
@@ -125,6 +151,7 @@ def prepare_pairs(
     copies_told = f" in {len(starts)} copies" if len(starts) > 1 else ""
     messages = [
         *(copies.mixture.messages if copies is not None else []),
+        *began,
         f"{len(examples):,} training pairs{copies_told}, {int(sampler.target.sum()):,} target tokens"
         + (f"; {left_out:,} longer than {recipe.data.longest_pair} tokens left out" if left_out else ""),
         f"vocabulary {len(vocabulary):,}, {sum(w.numel() for w in model.parameters()):,} parameters, "
@@ -133,12 +160,12 @@ def prepare_pairs(
         f"{real_source:.1%} of the source positions are real, the rest is padding",
     ]
     settings = {
-        "model": recipe.model.table(),
+        "model": config.table(),
         "search": recipe.search.table(),
         "data": recipe.data.table(),
-        "source_bytes": recipe.tokens.source_bytes,
+        "source_bytes": source_bytes,
         **parts.settings,
-        "layer": recipe.layer or max(1, (recipe.model.decoder.looks + 1) // 2),
+        "layer": recipe.layer or max(1, (config.decoder.looks + 1) // 2),
     }
     return Prepared(
         work=work,

@@ -124,7 +124,7 @@ def train_named(
             table, messages = _own_table(task, files, out, changes, init)
         elif init:
             start = "" if init == SCRATCH else named_start(init)
-            table = {key: value for key, value in table.items() if key not in ("model", "tokens")} | {"init": start}
+            table = _started(table, start)
         notes: list[str] = []
         settled = task.recipe.read(changed(table, changes, task.recipe), where="recipe", notes=notes)
         for note in notes:
@@ -169,13 +169,22 @@ def _insist_on_an_encoder(task: Task, init: str) -> None:
         model_path(init)  # or say that there is none, before the data is read
 
 
+def _started(table: Table, start: str) -> Table:
+    """The table of a recipe that starts from this model, which brings sizes and a vocabulary."""
+    brought = ("model",) if table.get("own_vocabulary") else ("model", "tokens")
+    return {key: value for key, value in table.items() if key not in brought} | {"init": start}
+
+
 def _own_table(
     task: Task, files: Sequence[Path], out: Path, changes: Sequence[Change], init: str
 ) -> tuple[Table, list[str]]:
     """The recipe for the user's own files, and what it starts from."""
     if not isinstance(task, StartingTask):
         recipe, messages = task.recipe_for(files, out)
-        return recipe.table(), messages
+        if init in ("", SCRATCH):
+            return recipe.table(), messages
+        told = [line for line in messages if not line.startswith("model: ")]
+        return _started(recipe.table(), named_start(init)), told
     why: list[str] = []
     own = next((key for key, _ in changes if key.split(".")[0] in ("model", "tokens", "init")), None)
     if init:
