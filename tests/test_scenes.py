@@ -1,4 +1,4 @@
-"""Drawn scenes: composed by number, drawn with any glyphs, told in a grammar that reads its own captions, asked about."""
+"""Drawn scenes: composed by number, drawn with any glyphs, told in a grammar that reads its own captions, asked."""
 
 from collections import Counter
 from dataclasses import replace
@@ -10,7 +10,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from saccade.data.picture_texts import JoinedExamples, SceneTexts, StoredExamples
-from saccade.data.scene_captions import KINDS, Group, check_caption, describe, read_caption
+from saccade.data.scene_captions import KINDS, ThingGroup, check_caption, describe, read_caption
 from saccade.data.scene_drawing import SceneDrawer, emoji_glyphs, find_emoji_font, squared
 from saccade.data.scene_examples import SceneExamples, scene_parts
 from saccade.data.scene_layout import OPPOSITE, SIDE, Placed, Scene, SceneComposer, held_out
@@ -81,7 +81,9 @@ def test_what_is_held_out_is_never_trained_on() -> None:
 
 
 def test_all_relations_occur_and_hold_as_they_are_drawn() -> None:
-    found = Counter(relation for one in SCENES for a, b in permutations(one.kinds, 2) for relation in one.relations(a, b))
+    found = Counter(
+        relation for one in SCENES for a, b in permutations(one.kinds, 2) for relation in one.relations(a, b)
+    )
     assert set(found) == set(OPPOSITE)
     behind = scene((CAT, 20, 20, 30), (DOG, 40, 20, 30))
     assert behind.relations(CAT, DOG) == ["behind"]
@@ -163,7 +165,7 @@ def test_exchanged_captions_are_mostly_wrong() -> None:
 def test_a_group_is_read_with_number_and_size() -> None:
     said = read_caption("a picture of an owl over three little fish on water")
     assert said is not None
-    assert said.groups == (Group(KINDS["owl"], 1), Group(KINDS["fish"], 3, "small"))
+    assert said.groups == (ThingGroup(KINDS["owl"], 1), ThingGroup(KINDS["fish"], 3, "small"))
     assert said.relations == ((KINDS["owl"], "above", KINDS["fish"]),)
     assert said.ground == 3
 
@@ -179,7 +181,10 @@ def test_questions_of_all_kinds_have_the_answer_that_the_scene_has() -> None:
         names = {THINGS[kind].name for kind in one.kinds}
         match question.kind:
             case "how many":
-                assert ("zero one two three four five".split().index(question.answer)) in (0, *map(len, map(one.of, one.kinds)))
+                assert (["zero", "one", "two", "three", "four", "five"].index(question.answer)) in (
+                    0,
+                    *map(len, map(one.of, one.kinds)),
+                )
             case "what" | "which":
                 assert question.answer in names
             case "ground":
@@ -221,7 +226,9 @@ def test_an_example_is_known_by_its_number(monkeypatch: pytest.MonkeyPatch, asks
     assert (len(held.valid()[0]), len(first), len(second)) == (6, 5, 5)
     assert len(first.kinds) == (5 if asks else 0)
     if not asks:
-        assert all(check_caption(text, one).right for (text,), one in zip(second.references, second.scenes, strict=True))
+        assert all(
+            check_caption(text, one).right for (text,), one in zip(second.references, second.scenes, strict=True)
+        )
 
 
 def test_sets_joined_are_each_themselves(monkeypatch: pytest.MonkeyPatch) -> None:

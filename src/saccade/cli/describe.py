@@ -111,7 +111,7 @@ def answer(
     """
     if not model:
         raise WrongUse(
-            "no model that answers questions is bundled: train one (saccade train scene-questions --out my-answers), "
+            "no model that answers questions is bundled: train one (saccade train questions --out my-answers), "
             "then answer with --model my-answers"
         )
     return answer_all(files, model, options, TASKS["questions"], question=question)

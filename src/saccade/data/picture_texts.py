@@ -91,7 +91,7 @@ class Taken:
     """What is to be written."""
 
 
-class Examples(Protocol):
+class PictureExamples(Protocol):
     """Training examples by number. Numbers count on from epoch to epoch."""
 
     def __len__(self) -> int:
@@ -107,7 +107,7 @@ class Examples(Protocol):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Examples to choose by or to test with."""
+    """PictureExamples to choose by or to test with."""
 
     name: str
     pictures_NHWC: np.ndarray = field(repr=False)
@@ -128,7 +128,7 @@ class HeldOut:
 class PictureTextParts:
     """What a training reads, each part when it is asked for."""
 
-    train: Callable[[], Examples]
+    train: Callable[[], PictureExamples]
     valid: Callable[[], list[HeldOut]]
     test: Callable[[], list[HeldOut]]
     told: Sequence[str] = ()
@@ -171,7 +171,7 @@ class StoredExamples:
 class JoinedExamples:
     """Several sets, one after the other in every epoch."""
 
-    parts: Sequence[Examples]
+    parts: Sequence[PictureExamples]
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))

@@ -34,7 +34,7 @@ PLACE_WORDS = sorted(
 
 
 @dataclass(frozen=True)
-class Group:
+class ThingGroup:
     """Some things of a kind, as a caption has them."""
 
     kind: int
@@ -46,7 +46,7 @@ class Group:
 class Description:
     """What a caption says."""
 
-    groups: tuple[Group, ...]
+    groups: tuple[ThingGroup, ...]
     relations: tuple[tuple[int, Relation, int], ...] = ()
     ground: int | None = None
 
@@ -138,13 +138,13 @@ class _Words:
             raise _Unread
         return kind
 
-    def group(self) -> Group:
+    def group(self) -> ThingGroup:
         number = self.next()
         if number not in ("a", "an", *NUMBERS[1:]):
             raise _Unread
         count = NUMBERS.index(number) if number in NUMBERS else 1
         size: Size = SIZE_WORDS[self.next()] if self.left and self.left[0] in SIZE_WORDS else "medium"
-        return Group(self.kind(), count, size)
+        return ThingGroup(self.kind(), count, size)
 
     def place(self) -> Relation | None:
         return next((relation for words, relation in PLACE_WORDS if self.take(*words)), None)

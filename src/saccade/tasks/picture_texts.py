@@ -17,7 +17,7 @@ from saccade.config import Table
 from saccade.data.batches import NamedSources, SequenceBatch, sequence_batch
 from saccade.data.picture_augment import PictureAugmentConfig, PictureAugmenter
 from saccade.data.picture_text_sets import data_files, read_parts, whole_table
-from saccade.data.picture_texts import AnyTexts, Examples, HeldOut, Taken
+from saccade.data.picture_texts import AnyTexts, HeldOut, PictureExamples, Taken
 from saccade.data.ragged import Ragged
 from saccade.data.sampler import Sampler
 from saccade.decode.search import SearchConfig
@@ -141,7 +141,9 @@ def _settings(recipe: PictureTextRecipe, seed: int) -> Table:
 class _Batches:
     """Numbers of examples -> a batch."""
 
-    def __init__(self, examples: Examples, vocabulary: Vocabulary, writer: Writer, augmenter: PictureAugmenter) -> None:
+    def __init__(
+        self, examples: PictureExamples, vocabulary: Vocabulary, writer: Writer, augmenter: PictureAugmenter
+    ) -> None:
         self.examples, self.vocabulary, self.writer, self.augmenter = examples, vocabulary, writer, augmenter
 
     def __call__(self, numbers: np.ndarray) -> SequenceBatch:
@@ -168,7 +170,7 @@ def _tensor(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(np.ascontiguousarray(array))
 
 
-def _vocabulary(tokens: TokensConfig, train: Examples, out: Path, *, resume: bool) -> Vocabulary:
+def _vocabulary(tokens: TokensConfig, train: PictureExamples, out: Path, *, resume: bool) -> Vocabulary:
     """That of a resumed run, else one learnt from the training texts."""
     if not (resume and (out / "tokenizer.json").exists()):
         train_vocabulary(tokens, train.sentences()).save(out / "tokenizer.json")
