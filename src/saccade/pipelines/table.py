@@ -148,5 +148,16 @@ TASKS = {
             limits={"channels": 1},
             files="a table of picture files and their texts (labels.tsv), a word a line",
         ),
+        TaskRow(
+            name="walking",
+            verb="walk",
+            home="saccade.tasks.walking:WalkingTask",
+            pipeline="saccade.pipelines.walker:Walker",
+            model="",
+            help="Follow commands in words.",
+            takes=TEXT,
+            limits={"longest": 10_000},
+            files="a table of commands and their actions, which stand between spaces (.tsv, .csv, .jsonl)",
+        ),
     ]
 }
