@@ -40,6 +40,7 @@ COMMANDS = [
         "read",
         "caption",
         "answer",
+        "walk",
         "run",
         "look",
     ),

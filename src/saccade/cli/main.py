@@ -30,6 +30,7 @@ from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
+from saccade.cli.walk import walk
 from saccade.errors import UserError, did_you_mean
 
 HELP = """Train, run and look inside attention models, on the machine you have.
@@ -63,6 +64,7 @@ for command in (
     read,
     caption,
     answer,
+    walk,
     run,
     look,
     train,

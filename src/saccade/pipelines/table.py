@@ -169,5 +169,16 @@ TASKS = {
             takes=PICTURE_QUESTION,
             files="a table of picture files, questions and answers (questions.tsv)",
         ),
+        TaskRow(
+            name="walking",
+            verb="walk",
+            home="saccade.tasks.walking:WalkingTask",
+            pipeline="saccade.pipelines.walker:Walker",
+            model="",
+            help="Follow commands in words.",
+            takes=TEXT,
+            limits={"longest": 10_000},
+            files="a table of commands and their actions, which stand between spaces (.tsv, .csv, .jsonl)",
+        ),
     ]
 }

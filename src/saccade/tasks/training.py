@@ -184,8 +184,9 @@ def _own_table(
         recipe, messages = task.recipe_for(files, out)
         if init in ("", SCRATCH):
             return recipe.table(), messages
-        told = [line for line in messages if not line.startswith("model: ")]
-        return _started(recipe.table(), named_start(init)), told
+        return _started(recipe.table(), named_start(init)), [
+            line for line in messages if not line.startswith("model: ")
+        ]
     why: list[str] = []
     own = next((key for key, _ in changes if key.split(".")[0] in ("model", "tokens", "init")), None)
     if init:
