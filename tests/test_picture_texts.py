@@ -259,7 +259,7 @@ def test_scenes_are_trained_on_and_an_interruption_changes_nothing(
         recipe = "questions"
         part = {"kind": "scenes", "count": 9, "valid": 4, "test": 3}
         settings |= {"data.parts": [part, part | {"count": 8}], "model.encoders.question": STACK}
-        settings |= {"model.encoders.picture": STACK | {"front": front}, "model.decoder": STACK, "layer": 1}
+        settings |= {"model.encoders.picture": STACK | {"front": front}, "model.decoder": STACK}
         settings = {
             key: value for key, value in settings.items() if key not in ("data.valid", "data.test", "data.count")
         }
@@ -282,7 +282,7 @@ def test_a_blind_model_sees_nothing(room: Path, tmp_path: Path) -> None:
         "model.encoders.question": STACK,
         "blind": True,
     }
-    changes |= {"model.decoder": STACK, "layer": 1}
+    changes |= {"model.decoder": STACK}
     assert ask("train", "questions", room / "questions.tsv", "--out", tmp_path / "blind", *sets(changes)).code == 0
     model: Any = saccade.load(tmp_path / "blind", "exact")
     first, second = model([(str(room / "0.png"), "what shape is it?"), (str(room / "1.png"), "what shape is it?")])

@@ -3,7 +3,7 @@
 import re
 import zipfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,7 @@ from saccade.data.picture_texts import (
     DaquarTexts,
     EasyVqaTexts,
     Flickr8kTexts,
+    HeldOut,
     JoinedExamples,
     PictureTextParts,
     SceneTexts,
@@ -161,9 +162,24 @@ def _easy_vqa_parts(data: EasyVqaTexts, folder: Path, source: PictureSource, rep
     train, valid = _last_pictures(rows("train"), data.held_out)
     return PictureTextParts(
         lambda: part(train),
-        lambda: [part(valid).held_out("easy_vqa")],
-        lambda: [part(rows("test")).held_out("easy_vqa test")],
+        lambda: [_with_boxes(part(valid).held_out("easy_vqa"))],
+        lambda: [_with_boxes(part(rows("test")).held_out("easy_vqa test"))],
     )
+
+
+def _with_boxes(held: HeldOut) -> HeldOut:
+    """Where the shape is: it alone differs from the ground."""
+    boxes = []
+    for pixels_HWC in held.pictures_NHWC:
+        differs_HW = np.abs(pixels_HWC.astype(int) - np.median(pixels_HWC, axis=(0, 1))).sum(axis=2) > 60
+        rows, columns = (np.flatnonzero(differs_HW.any(axis=axis)) for axis in (1, 0))
+        height, width = differs_HW.shape
+        if len(rows):
+            box = (columns[0] / width, rows[0] / height, (columns[-1] + 1) / width, (rows[-1] + 1) / height)
+            boxes.append((float(box[0]), float(box[1]), float(box[2]), float(box[3])))
+        else:
+            boxes.append((0.0, 0.0, 1.0, 1.0))
+    return replace(held, boxes=boxes)
 
 
 def _daquar_parts(data: DaquarTexts, folder: Path, source: PictureSource, report: Report) -> PictureTextParts:

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from saccade.config import Record
-from saccade.data.scene_layout import Scene
+from saccade.data.scene_layout import Area, Scene
 
 
 class SceneTexts(Record):
@@ -119,6 +119,8 @@ class HeldOut:
     """What the pictures show, where they are drawn."""
     kinds: list[str] = field(default_factory=list, repr=False)
     """Of the questions, where that is known."""
+    boxes: list[Area] = field(default_factory=list, repr=False)
+    """Where the one thing is that each question is about, in shares of the picture's sides; where that is known."""
 
     def __len__(self) -> int:
         return len(self.references)

@@ -21,11 +21,13 @@ def words_right(read: Sequence[str], right: Sequence[str], name: str, *, exact: 
     return Score(f"words right, {name}", found.value, found.interval, f"words:{len(same)}|{how}")
 
 
-def pointing(hits: Sequence[bool], chances: Sequence[float]) -> list[Score]:
-    """How often the most attended field lies in the box of the letter being written; and how often one taken at random
+def pointing(
+    hits: Sequence[bool], chances: Sequence[float], *, of: str = "letters", name: str = "pointing"
+) -> list[Score]:
+    """How often the most attended field lies in the box of what is being written; and how often one taken at random
     would."""
-    signature = f"letters:{len(hits)}"
+    signature = f"{of}:{len(hits)}"
     return [
-        Score("pointing", 100 * float(np.mean(hits)), None, signature),
-        Score("pointing by chance", 100 * float(np.mean(chances)), None, signature),
+        Score(name, 100 * float(np.mean(hits)), None, signature),
+        Score(f"{name} by chance", 100 * float(np.mean(chances)), None, signature),
     ]

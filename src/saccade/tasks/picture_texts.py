@@ -2,7 +2,7 @@
 decoder that looks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,11 @@ from saccade.folder import ModelFolder, Storage
 from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.pipelines.picture_input import PictureInput
-from saccade.pipelines.picture_writer import PictureWriter, PictureWriterSettings
+from saccade.pipelines.picture_writer import PictureWriterSettings
 from saccade.pipelines.pipeline import Report, unreported
 from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Finish, Prepared, Recipe
+from saccade.tasks.picture_pointing import Writer, point, pointing_of
 from saccade.tasks.store import kept_vocabulary
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.train.loop import Work
@@ -39,7 +40,6 @@ from saccade.train.objective import SequenceObjective
 
 TOLD_FILES = 10
 """Rows left out that are told one by one."""
-Writer = PictureWriter[Any, Any]
 MakeWriter = Callable[[Any, Vocabulary, PictureWriterSettings], Writer]
 ScoreTexts = Callable[[HeldOut, Sequence[str], Sequence[float]], list[Score]]
 """Held-out examples, what was written, and its confidence -> scores."""
@@ -61,8 +61,9 @@ class PictureTextRecipe(Recipe):
     4.2.1)."""
     storage: Storage = "float16"
     """Number format of the stored weights."""
-    layer: int = Field(1, ge=1)
-    """Cross-attention layer that is drawn by default."""
+    layer: int | None = Field(None, ge=1)
+    """Cross-attention layer that is drawn by default; without it the one that points best at what is named in the
+    validation pictures, or, where places are not known, the middle one."""
 
     def picture_input(self, memory: str) -> PictureInput:
         """How the pictures of this memory enter the model."""
@@ -91,7 +92,7 @@ def prepare_texts(
     vocabulary = _vocabulary(recipe.tokens, train, out, resume=resume)
     torch.manual_seed(seed)
     model = build_encoder_decoder(recipe.model, len(vocabulary))
-    settings = PictureWriterSettings(search=recipe.search, layer=recipe.layer, blind=recipe.blind)
+    settings = PictureWriterSettings(search=recipe.search, layer=_layer(recipe), blind=recipe.blind)
 
     def writer(trained: nn.Module) -> Writer:
         assert isinstance(trained, EncoderDecoder)
@@ -127,14 +128,19 @@ def prepare_texts(
         files=data_files(recipe.data),
         test=lambda pipeline, _, told_to: all_scores(pipeline, parts.test(), score, told_to),
         figure=lambda pipeline: Figure(*next(iter(figures(pipeline, valid).items()))),
-        finish=lambda _: _finish(writer(model), valid),
+        finish=lambda _: _finish(writer(model), valid, recipe.layer),
     )
+
+
+def _layer(recipe: PictureTextRecipe) -> int:
+    """The middle one, rounded up, where the recipe names none."""
+    return recipe.layer or max(1, -(-recipe.model.decoder.looks // 2))
 
 
 def _settings(recipe: PictureTextRecipe, seed: int) -> Table:
     return {
         "model": recipe.model.table(), "data": recipe.data.table(), "search": recipe.search.table(),
-        "layer": recipe.layer, "blind": recipe.blind, "seed": seed,
+        "layer": _layer(recipe), "blind": recipe.blind, "seed": seed,
     }  # fmt: skip
 
 
@@ -177,10 +183,20 @@ def _vocabulary(tokens: TokensConfig, train: PictureExamples, out: Path, *, resu
     return kept_vocabulary(out)
 
 
-def write_held(pipeline: Writer, held: HeldOut, report: Report = unreported) -> tuple[list[str], list[float]]:
-    """What is written about held-out examples, and how sure it is."""
+@dataclass(frozen=True)
+class HeldTexts:
+    """What was written about held-out examples."""
+
+    texts: list[str]
+    sure: list[float]
+    """The confidence of each."""
+    ids: list[list[int]]
+
+
+def write_held(pipeline: Writer, held: HeldOut, report: Report = unreported) -> HeldTexts:
+    """The best text for each."""
     best = [one[0] for one in pipeline.write(held.pictures_NHWC, held.questions, report=report)]
-    return [one.text for one in best], [one.confidence for one in best]
+    return HeldTexts([one.text for one in best], [one.confidence for one in best], [one.ids for one in best])
 
 
 def figures(pipeline: Writer, valid: Sequence[HeldOut]) -> dict[str, float]:
@@ -188,42 +204,52 @@ def figures(pipeline: Writer, valid: Sequence[HeldOut]) -> dict[str, float]:
     what int8 is judged by."""
     found: dict[str, list[float]] = {}
     for held in valid:
-        texts, sure = write_held(pipeline, held)
+        written = write_held(pipeline, held)
         if held.scenes or held.questions:
-            found.setdefault("accuracy", []).append(100 * float(np.mean(right_answers(held, texts))))
+            found.setdefault("accuracy", []).append(100 * float(np.mean(right_answers(held, written.texts))))
         else:
-            found.setdefault("bleu", []).append(bleu_scores(held, texts)[1].value)
-        found.setdefault("confidence", []).append(100 * float(np.mean(sure)))
+            found.setdefault("bleu", []).append(bleu_scores(held, written.texts)[1].value)
+        found.setdefault("confidence", []).append(100 * float(np.mean(written.sure)))
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def _finish(pipeline: Writer, valid: Sequence[HeldOut]) -> Finish:
-    """From which confidence on the model is sure, where what is right can be told."""
+def _finish(pipeline: Writer, valid: Sequence[HeldOut], layer: int | None) -> Finish:
+    """From which confidence on the model is sure, where what is right can be told; and which layer is drawn."""
     sure: list[float] = []
     right: list[bool] = []
+    settings: Table = {}
+    told: list[str] = []
     for held in valid:
+        written = write_held(pipeline, held)
         if held.scenes or held.questions:
-            texts, some = write_held(pipeline, held)
-            sure, right = [*sure, *some], [*right, *right_answers(held, texts)]
-    threshold = sure_from(sure, right) if sure else 0.0
-    told = [f"sure from a confidence of {threshold:.3f} on"] if sure else []
-    return Finish({"sure": threshold}, {}, told, lambda _: [])
+            sure, right = [*sure, *written.sure], [*right, *right_answers(held, written.texts)]
+        if layer is None and "layer" not in settings and (pointed := point(pipeline, held, written.ids)) is not None:
+            settings["layer"] = pointed.best_layer
+            told.append(f"layer {pointed.best_layer} points best and is the one that is drawn")
+    settings["sure"] = sure_from(sure, right) if sure else 0.0
+    told += [f"sure from a confidence of {settings['sure']:.3f} on"] if sure else []
+    return Finish(settings, {}, told, lambda _: [])
 
 
 def all_scores(
     pipeline: Writer, test: Sequence[HeldOut], score: ScoreTexts, report: Report = unreported
 ) -> list[Score]:
-    """Of every test part; and how often the model is right where it is sure."""
+    """Of every test part; how often the model is right where it is sure; and whether it looks at what it names."""
     scores: list[Score] = []
     total, done = sum(map(len, test)), 0
     for held in test:
-        before = done
-        texts, sure = write_held(pipeline, held, lambda some, _, before=before: report(before + some, total))  # type: ignore[misc]
+        written = write_held(pipeline, held, _within(report, done, total))
         done += len(held)
-        scores += score(held, texts, sure)
+        scores += score(held, written.texts, written.sure)
         if pipeline.settings.sure and (held.scenes or held.questions):
-            scores += sure_scores(sure, right_answers(held, texts), pipeline.settings.sure)
+            scores += sure_scores(written.sure, right_answers(held, written.texts), pipeline.settings.sure)
+        if (pointed := point(pipeline, held, written.ids)) is not None:
+            scores += pointing_of(pointed, pipeline.settings.layer, f"pointing, {held.name}")
     return scores
+
+
+def _within(report: Report, before: int, total: int) -> Report:
+    return lambda some, _: report(before + some, total)
 
 
 def stored_recipe(folder: ModelFolder) -> Table:
