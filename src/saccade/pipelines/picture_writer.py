@@ -18,7 +18,7 @@ from saccade.folder import TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import SequenceModel
-from saccade.pipelines.picture_input import PictureInput
+from saccade.pipelines.picture_input import FeaturesName, PictureInput
 from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each, unreported
 from saccade.pipelines.searching import asked_search
 from saccade.runtime.contract import ArraySources, Booleans, Source
@@ -40,6 +40,8 @@ class PictureWriterSettings(TaskSettings):
     """The cross-attention layer that is drawn by default."""
     blind: bool = False
     """The model is shown no picture."""
+    features: FeaturesName = "none"
+    """The network whose last grid is read instead of pixels."""
     sure: float = 0.0
     """Answers with a lower confidence are not sure: so it was measured on the validation part. 0: not measured."""
 
@@ -93,7 +95,7 @@ class PictureWriter(Pipeline[Item, Said], Generic[Item, Said]):
         self.model, self.vocabulary, self.settings = model, vocabulary, settings
         front = model.config.readers[self.memory].front_end
         assert isinstance(front, PictureFrontEnd)
-        self.input = PictureInput(front, settings.blind)
+        self.input = PictureInput(front, settings.blind, settings.features)
 
     @property
     def choice(self) -> Choice:

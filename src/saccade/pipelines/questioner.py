@@ -70,7 +70,7 @@ class Questioner(PictureWriter[PictureQuestionItem, QuestionAnswer]):
         return PictureQuestionSource(picture=self.input.source, question=question)
 
     def read(self, items: Sequence[PictureQuestionItem]) -> tuple[np.ndarray, list[str]]:
-        pictures = np.stack([item.picture.pixels_HWC for item in items])
+        pictures = self.input.encoded(np.stack([item.picture.pixels_HWC for item in items]))
         return pictures, [item.question.text for item in items]
 
     def sources(self, pictures_BHWC: np.ndarray, questions: Sequence[str]) -> tuple[ArraySources, None]:

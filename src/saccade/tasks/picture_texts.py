@@ -16,6 +16,7 @@ from saccade.arch.front_end import PictureFrontEnd
 from saccade.config import Table
 from saccade.data.batches import NamedSources, SequenceBatch, sequence_batch
 from saccade.data.picture_augment import PictureAugmentConfig, PictureAugmenter
+from saccade.data.picture_reading import PictureReading
 from saccade.data.picture_text_sets import data_files, read_parts, whole_table
 from saccade.data.picture_texts import AnyTexts, HeldOut, PictureExamples, Taken
 from saccade.data.ragged import Ragged
@@ -27,7 +28,7 @@ from saccade.evaluate.picture_texts import bleu_scores, right_answers, sure_from
 from saccade.folder import ModelFolder, Storage
 from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
-from saccade.pipelines.picture_input import PictureInput
+from saccade.pipelines.picture_input import FeaturesName, PictureInput
 from saccade.pipelines.picture_writer import PictureWriterSettings
 from saccade.pipelines.pipeline import Report, unreported
 from saccade.tasks.arithmetic import Figure
@@ -56,6 +57,9 @@ class PictureTextRecipe(Recipe):
     search: SearchConfig = SearchConfig(beam=3, alpha=0.0, extra=40)
     blind: bool = False
     """Pictures are not shown, in training and later: what is right then was guessed from texts alone."""
+    features: FeaturesName = "none"
+    """Pictures are read as the last grid of this network, which is not trained further, instead of as pixels:
+    "efficientnet-lite0" (7 x 7 x 1280, trained on ImageNet; the extra `imagenet`)."""
     coverage: float = Field(0.0, ge=0, le=100)
     """Weight of the doubly stochastic term: every part of the picture is to be looked at about once (Xu et al. 2015,
     4.2.1)."""
@@ -70,7 +74,9 @@ class PictureTextRecipe(Recipe):
         front = self.model.readers[memory].front_end
         if not isinstance(front, PictureFrontEnd):
             raise WrongUse(f"model: the encoder of {memory!r} has no front end for pictures; set its front")
-        return PictureInput(front, self.blind)
+        if self.features != "none" and self.augment != PictureAugmentConfig():
+            raise WrongUse("augment changes pixels; with features there are none to change")
+        return PictureInput(front, self.blind, self.features)
 
 
 def prepare_texts(
@@ -87,12 +93,14 @@ def prepare_texts(
 ) -> Prepared:
     """Everything that training needs; `make` makes a pipeline, and `memory` is the name of the picture's."""
     given, seed = recipe.picture_input(memory), recipe.train.seed
-    parts = read_parts(recipe.data, folders, given.source, seed, asks=asks, report=report)
+    parts = read_parts(recipe.data, folders, reading_of(given, report, out / "prepared"), seed, asks=asks)
     train, valid = parts.train(), parts.valid()
     vocabulary = _vocabulary(recipe.tokens, train, out, resume=resume)
     torch.manual_seed(seed)
     model = build_encoder_decoder(recipe.model, len(vocabulary))
-    settings = PictureWriterSettings(search=recipe.search, layer=_layer(recipe), blind=recipe.blind)
+    settings = PictureWriterSettings(
+        search=recipe.search, layer=_layer(recipe), blind=recipe.blind, features=recipe.features
+    )
 
     def writer(trained: nn.Module) -> Writer:
         assert isinstance(trained, EncoderDecoder)
@@ -140,7 +148,8 @@ def _layer(recipe: PictureTextRecipe) -> int:
 def _settings(recipe: PictureTextRecipe, seed: int) -> Table:
     return {
         "model": recipe.model.table(), "data": recipe.data.table(), "search": recipe.search.table(),
-        "layer": _layer(recipe), "blind": recipe.blind, "seed": seed,
+        "layer": _layer(recipe), "blind": recipe.blind, "features": recipe.features,
+        "seed": seed,
     }  # fmt: skip
 
 
@@ -254,7 +263,9 @@ def _within(report: Report, before: int, total: int) -> Report:
 
 def stored_recipe(folder: ModelFolder) -> Table:
     """As much of a recipe as its model folder says."""
-    return {"name": "", "train": {"steps": 1}, "data": folder.table("data"), "model": folder.config.model}
+    return {"name": "", "train": {"steps": 1}, "data": folder.table("data"), "model": folder.config.model} | {
+        "features": folder.config.settings.get("features", "none")
+    }
 
 
 def test_parts(
@@ -267,8 +278,13 @@ def test_parts(
     asks: bool,
 ) -> list[HeldOut]:
     """The given tables, or the test parts of the recipe."""
-    source = pipeline.input.source
+    reading = reading_of(pipeline.input, unreported)
     if files:
-        return [whole_table(file, source, unreported, asks=asks).held_out(file.name) for file in files]
+        return [whole_table(file, reading, asks=asks).held_out(file.name) for file in files]
     seed = int(folder.config.settings.get("seed", 1))
-    return read_parts(data, folders, source, seed, asks=asks, report=unreported).test()
+    return read_parts(data, folders, reading, seed, asks=asks).test()
+
+
+def reading_of(given: PictureInput, report: Report, cache: Path | None = None) -> PictureReading:
+    """How the pictures of a set are read; features are kept in `cache`."""
+    return PictureReading(given.source, report, None if given.features == "none" else given.encoded, cache)
