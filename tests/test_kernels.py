@@ -176,5 +176,5 @@ def test_the_structures_are_as_large_as_in_c() -> None:
     library = native.needed()
     sizes = (ctypes.c_int * 7)()
     library.structure_sizes(sizes)
-    stacks, grids = (native.Layer, native.Stack, native.Job), (native.Convolution, native.Grids)
+    stacks, grids = (native.Layer, native.Stack, native.Job), (native.PictureConvolution, native.Grids)
     assert list(sizes) == [ctypes.sizeof(kind) for kind in (native.Linear, native.Norm, *stacks, *grids)]

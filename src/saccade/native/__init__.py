@@ -96,7 +96,7 @@ class Job(ctypes.Structure):
     ]
 
 
-class Convolution(ctypes.Structure):
+class PictureConvolution(ctypes.Structure):
     _fields_ = [
         ("linear", POINTER(Linear)),
         ("norm", POINTER(Norm)),
@@ -209,7 +209,7 @@ def _declare(library: ctypes.CDLL) -> None:
     library.pack_weights.restype = None
     library.run_linear.argtypes = [POINTER(Linear), c_void_p, c_int, c_void_p, c_int]
     library.run_stack.argtypes = [POINTER(Stack), POINTER(Job), c_int]
-    library.run_convolution.argtypes = [POINTER(Convolution), POINTER(Grids), c_int]
+    library.run_convolution.argtypes = [POINTER(PictureConvolution), POINTER(Grids), c_int]
     library.choose_best.argtypes = [c_void_p, c_int, c_int, c_int, c_void_p, c_void_p, c_int]
     library.choose_best.restype = None
     library.cross_entropy.argtypes = [*(c_void_p, c_void_p, c_int, c_int, c_float, c_int, c_void_p, c_void_p, c_int)]
@@ -226,12 +226,12 @@ def _declare(library: ctypes.CDLL) -> None:
 __all__ = [
     "MOST_HEAD_WIDTH",
     "MOST_INPUTS",
-    "Convolution",
     "Grids",
     "Job",
     "Layer",
     "Linear",
     "Norm",
+    "PictureConvolution",
     "Stack",
     "identity",
     "kernels",

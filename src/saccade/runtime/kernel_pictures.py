@@ -53,7 +53,7 @@ class KernelConvolution:
             np.ascontiguousarray(folded.weights[f"norm.{part}"]) for part in ("weight", "bias") if folded.weights
         ]
         norm = native.Norm(*(part.ctypes.data for part in self.parts), float(EPSILON)) if self.parts else None
-        self.convolution = native.Convolution(
+        self.convolution = native.PictureConvolution(
             linear=ctypes.pointer(self.packed.layer),
             norm=None if norm is None else ctypes.pointer(norm),
             channels=channels,
