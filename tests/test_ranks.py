@@ -42,6 +42,7 @@ ANSWERING = {
     "folder",
     "carried",
     "presets",
+    "plan",
     "runtime",
     "decode",
     "look",

@@ -22,6 +22,7 @@ from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
 from saccade.cli.output import STREAM
+from saccade.cli.plan import plan
 from saccade.cli.prompt import prompt
 from saccade.cli.read import read
 from saccade.cli.see import see
@@ -68,6 +69,7 @@ for command in (
     evaluate,
     compare,
     transfer,
+    plan,
     import_,
     models,
     show,

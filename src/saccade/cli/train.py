@@ -37,6 +37,7 @@ def train(
         saccade train en-es --data ~/data
         saccade train en-es --set train.steps=500 --set model.encoder.layers=2 --out runs/small
         saccade train my-recipe.toml
+        saccade train gpt2 my-book.txt --set model.layers=4 --set model.width=256 --set model.heads=4
 
     Your own files, by task. Tables are tab separated, .csv or .jsonl; all files UTF-8, plain, .gz or .xz:
 
@@ -58,7 +59,8 @@ def train(
     Parameters
     ----------
     recipe:
-        Name of a recipe, a recipe file (.toml), or a task (such as translation) followed by your files.
+        Name of a recipe, a recipe file (.toml); or a task (such as translation) or a preset (saccade plan lists them),
+        followed by your files.
     files:
         For a task: its files, see above.
     out:
