@@ -18,6 +18,7 @@ from saccade.cli.clean import clean
 from saccade.cli.compare import compare
 from saccade.cli.complete import complete, score
 from saccade.cli.completion import completion
+from saccade.cli.describe import answer, caption
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
@@ -30,6 +31,7 @@ from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
+from saccade.cli.walk import walk
 from saccade.errors import UserError, did_you_mean
 
 HELP = """Train, run and look inside attention models, on the machine you have.
@@ -61,6 +63,9 @@ for command in (
     tag,
     see,
     read,
+    caption,
+    answer,
+    walk,
     run,
     look,
     train,

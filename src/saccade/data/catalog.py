@@ -133,4 +133,15 @@ CATALOG = [
         source="github.com/microsoft/CNTK: Examples/SequenceToSequence/CMUDict/Data",
         files=("train.tsv.gz", "dev.tsv.gz", "test.tsv.gz"),
     ),
+    DataSet(
+        folder="scan",
+        what="commands and the actions they mean, in the published splits, as TSV",
+        licence="BSD",
+        source="github.com/brendenlake/SCAN (Lake and Baroni 2018)",
+        files=tuple(
+            f"{split}.{part}.tsv.gz"
+            for split in ("simple", "length", "addprim_jump", "addprim_turn_left")
+            for part in ("train", "test")
+        ),
+    ),
 ]

@@ -17,7 +17,7 @@ from saccade.presets.rows import PRESETS
 from saccade.tasks.contract import StartingTask, Task
 from saccade.tasks.fit import Fitted, fit
 from saccade.tasks.preset_recipe import insist_it_can_be_held, preset_recipe
-from saccade.tasks.recipes import recipe_path, task_named
+from saccade.tasks.recipes import is_recipe, recipe_path, task_named
 from saccade.tasks.run import RECIPE, insist_same_start, read_run
 from saccade.tasks.start import SCRATCH, automatic_start, named_start
 from saccade.train.checkpoint import checkpoints
@@ -109,7 +109,8 @@ def train_named(
 ) -> Fitted:
     """Train by a recipe, or by a task or a preset and files, in a new folder."""
     preset = PRESETS.get(name)
-    if preset is not None or name in TASKS:
+    # A name may be that of a task and of a recipe: files go with the task.
+    if preset is not None or (name in TASKS and (files or not is_recipe(name))):
         task, table = task_named(preset.task if preset else name), None
         if not files:
             raise WrongUse(f"saccade train {name} needs files: {TASKS[task.name].files}")
@@ -190,8 +191,9 @@ def _own_table(
         recipe, messages = task.recipe_for(files, out)
         if init in ("", SCRATCH):
             return recipe.table(), messages
-        told = [line for line in messages if not line.startswith("model: ")]
-        return _started(recipe.table(), named_start(init)), told
+        return _started(recipe.table(), named_start(init)), [
+            line for line in messages if not line.startswith("model: ")
+        ]
     why: list[str] = []
     own = next((key for key, _ in changes if key.split(".")[0] in ("model", "tokens", "init")), None)
     if init:

@@ -13,11 +13,11 @@ from tokenizers import Tokenizer
 from saccade.config import Record
 from saccade.errors import UserError
 from saccade.files import parse_json
-from saccade.tokens import bpe, characters, pieces
+from saccade.tokens import bpe, characters, pieces, whole_words
 from saccade.tokens.crafted import unreadable
 from saccade.tokens.marks import SPECIALS, Marks
 
-KINDS = {"bpe": bpe, "characters": characters, "pieces": pieces}
+KINDS = {"bpe": bpe, "characters": characters, "words": whole_words, "pieces": pieces}
 BYTES = 256
 
 
@@ -26,8 +26,8 @@ class TokensConfig(Record):
 
     renamed: ClassVar[Mapping[str, str]] = {"spelt": "source_bytes", "least": "min_frequency"}
 
-    kind: Literal["bpe", "bytes", "characters"] = "bpe"
-    """bpe: frequent byte strings; bytes; characters: those of the training text."""
+    kind: Literal["bpe", "bytes", "characters", "words"] = "bpe"
+    """bpe: frequent byte strings; bytes; characters, or words between spaces: those of the training text."""
     vocabulary: int = Field(8000, ge=300, le=1_000_000)
     """For bpe: size of the vocabulary, including the 256 bytes and three special tokens."""
     min_frequency: int = Field(2, ge=1)
@@ -58,6 +58,8 @@ class Vocabulary:
         self.spellings = pieces.spellings(tokenizer) if self.kind == "pieces" else None
         self.characters = frozenset(tokenizer.get_vocab()) if self.kind == "characters" else None
         """All that can be read, where that is not everything."""
+        self.words = frozenset(tokenizer.get_vocab()) - {*SPECIALS} if self.kind == "words" else None
+        """The same of a vocabulary of words."""
         self.speller = bpe.unmerged(tokenizer) if source_bytes else None
 
     def __len__(self) -> int:
@@ -69,7 +71,7 @@ class Vocabulary:
         return np.array([i for i in range(len(self)) if i not in self.marks.special], dtype=np.int64)
 
     def encode(self, texts: Sequence[str], *, continues: bool = False) -> list[list[int]]:
-        if self.characters is not None:
+        if self.characters is not None or self.words is not None:
             for text in texts:
                 self._insist_on_known(text)
         tokenizer, before = self.tokenizer, "" if continues else self.before
@@ -95,7 +97,8 @@ class Vocabulary:
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Each id as text of its own; a piece that begins a word begins with a space."""
-        return [self._name(i) if i in self.marks.special else self._spell([i]) for i in ids]
+        space = " " if self.kind == "words" else ""
+        return [self._name(i) if i in self.marks.special else space + self._spell([i]) for i in ids]
 
     def _name(self, mark: int) -> str:
         # The mask may stand one past the tokens: models that fill gaps add it.
@@ -112,6 +115,11 @@ class Vocabulary:
         path.write_text(self.tokenizer.to_str(), encoding="utf-8")
 
     def _insist_on_known(self, text: str) -> None:
+        if self.words is not None:
+            if unknown := [word for word in dict.fromkeys(text.split()) if word not in self.words]:
+                shown = ", ".join(repr(word[:30]) for word in unknown[:5])
+                raise UserError(f"{shown}: not among the {len(self.words)} words this model was trained on")
+            return
         assert self.characters is not None
         if unknown := sorted(set(text) - self.characters):
             shown = "".join(unknown[:10])
@@ -123,6 +131,8 @@ def train_vocabulary(config: TokensConfig, texts: Iterable[str], *, spaced: bool
     """Learn the units from texts."""
     if config.kind == "characters":
         return Vocabulary(characters.train(texts))
+    if config.kind == "words":
+        return Vocabulary(whole_words.train(texts))
     size = BYTES + len(SPECIALS) if config.kind == "bytes" else config.vocabulary
     before = " " if spaced else ""
     tokenizer = bpe.train(size, config.min_frequency, (before + text for text in texts))
@@ -167,7 +177,7 @@ def read_vocabulary(
 
 def _kind(tokenizer: Tokenizer) -> str:
     if type(tokenizer.model).__name__ == "WordLevel":
-        return "characters"
+        return "words" if type(tokenizer.pre_tokenizer).__name__ == whole_words.SPLIT else "characters"
     return "pieces" if getattr(tokenizer.model, "byte_fallback", False) else "bpe"
 
 
@@ -176,7 +186,10 @@ def _kind_of_file(table: Any) -> str:
     model = table.get("model") if isinstance(table, dict) else None
     if not isinstance(model, dict):
         return "bpe"
-    return "characters" if model.get("type") == "WordLevel" else "pieces" if model.get("byte_fallback") else "bpe"
+    if model.get("type") == "WordLevel":
+        cut = table.get("pre_tokenizer")
+        return "words" if isinstance(cut, dict) and cut.get("type") == whole_words.SPLIT else "characters"
+    return "pieces" if model.get("byte_fallback") else "bpe"
 
 
 def _apart(tokenizer: Tokenizer) -> tuple[dict[str, Any], dict[str, int], list[tuple[str, str]]]:
