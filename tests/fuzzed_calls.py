@@ -69,6 +69,31 @@ def drop(chance: random.Random) -> None:
     native.needed().add_dropped(start, f.ctypes.data, y.ctypes.data, count, chance.randrange(2**63), limit, factor, 2)
 
 
+def split(chance: random.Random) -> None:
+    """Heads of training, forward and backward, in both kinds of numbers."""
+    rows, positions, heads = chance.randint(1, 4), chance.randint(1, 9), chance.randint(1, 4)
+    width = 2 * chance.randint(1, chance.choice([4, 256]))
+    arrays, strides = [], []
+    for _ in range(2):
+        apart = heads * width + chance.randint(0, 5)
+        rounded = chance.randint(0, 1)
+        shape = (rows, positions, apart)
+        arrays.append((ids(chance, 2**16, *shape).astype(np.uint16) if rounded else numbers(chance, *shape), rounded))
+        strides.append(np.array([positions * apart, apart, width], np.int64))
+    angles = [numbers(chance, positions, width // 2) for _ in range(2)]
+    turned = chance.random() < 0.7
+    native.needed().copy_heads(
+        *(
+            part
+            for (array, rounded), stride in zip(arrays, strides, strict=True)
+            for part in (array.ctypes.data, stride.ctypes.data, rounded)
+        ),
+        *(rows, positions, heads, width),
+        *(angle.ctypes.data if turned else None for angle in angles),
+        *(chance.randint(0, 1), chance.randint(0, 1), 2),
+    )
+
+
 def write(chance: random.Random) -> None:
     """A language model: prompts of different lengths, then a few tokens, rows that leave."""
     table = _block(chance) | {
@@ -129,4 +154,4 @@ def _weights(chance: random.Random, described: Weights) -> dict[str, Floats]:
     return found | {name: found[weight.same_as] for name, weight in described.items() if weight.same_as}
 
 
-CALLS: tuple[Callable[[random.Random], None], ...] = (multiply, choose, lose, drop, write, translate)
+CALLS: tuple[Callable[[random.Random], None], ...] = (multiply, choose, lose, drop, split, write, translate)

@@ -16,7 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-TESTS = ("test_kernels.py", "test_kernel_stacks.py", "test_kernel_prompts.py", "test_loss.py", "test_dropout.py")
+TESTS = (
+    *("test_kernels.py", "test_kernel_stacks.py", "test_kernel_prompts.py"),
+    *("test_loss.py", "test_dropout.py", "test_split_heads.py"),
+)
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer", "-g"]
 HERE = Path(__file__).parent
 

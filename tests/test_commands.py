@@ -38,6 +38,8 @@ COMMANDS = [
         "tag",
         "see",
         "read",
+        "caption",
+        "answer",
         "walk",
         "run",
         "look",

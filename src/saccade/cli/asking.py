@@ -120,6 +120,8 @@ def _answer_files(arguments: tuple[str, ...], model: str, options: Asking, task:
             print(f"saccade: {named}; {EMPTIED}", file=sys.stderr)
             _print_nothing(one.name, options)
         else:
+            for warning in answer.warnings:
+                tell(f"{one.name}: {warning}", quiet=options.quiet)
             _print(answer, options, None, whole=len(inputs) == 1)
         sys.stdout.flush()
     return 1 if failed else 0

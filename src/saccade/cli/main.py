@@ -18,6 +18,7 @@ from saccade.cli.clean import clean
 from saccade.cli.compare import compare
 from saccade.cli.complete import complete, score
 from saccade.cli.completion import completion
+from saccade.cli.describe import answer, caption
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
@@ -61,6 +62,8 @@ for command in (
     tag,
     see,
     read,
+    caption,
+    answer,
     walk,
     run,
     look,

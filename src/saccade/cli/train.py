@@ -50,6 +50,8 @@ def train(
         masked          texts, blank lines between documents: my-text.txt
         pictures        a folder with a folder of pictures for each class: photos/
         reading         a table of picture files and texts, a word a line: labels.tsv
+        captioning      a table of picture files and sentences: captions.tsv
+        questions       a table of picture files, questions and answers: questions.tsv
         walking         a table of commands and actions, which stand between spaces: commands.tsv
         correction      none: it is trained by a recipe, such as speller
         pronunciation   none: it is trained by a recipe, such as pronouncer

@@ -1,30 +1,36 @@
-"""Pictures of words, drawn: fonts, sizes, slants, curves, perspective, outlines, shadows, textured grounds, other text
-beside them, tight and loose crops, dark on light and light on dark.
+"""Pictures of words, drawn: what is written, in which font, how the letters stand, what is beside them, how tightly
+they are cut out. `word_painting.py` colours them, `word_camera.py` takes the photograph.
 
-What becomes of a picture depends on the seed and its number alone. What blurs it, noise and lighting, comes when it is
-loaded (`word_distortion.py`), so that one drawing serves many epochs.
+What becomes of a picture depends on the seed and its number alone. Drawing is slow, so it is done once; what makes one
+drawing look new in every epoch comes when it is loaded (`word_distortion.py`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saccade.data.word_fonts import Font
-from saccade.data.word_texts import WordTexts
+from saccade.data.word_camera import photographed
+from saccade.data.word_fonts import Font, by_family
+from saccade.data.word_painting import painted
+from saccade.data.word_texts import ALPHABET, WordTexts
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
     from PIL.ImageFont import FreeTypeFont
 
+Random = np.random.Generator
 HEIGHT, WIDTH = 32, 128
 """Pixels of a drawn word, as the reader sees it."""
-SMALLEST, LARGEST = 22, 48
+SMALLEST, LARGEST = 24, 48
 """Sizes of the letters before the picture is scaled."""
-LEAST_CONTRAST = 45
-"""Between ink and ground, of 255."""
+TRIES = 20
+"""Texts are drawn in a font that has all their characters, if so many fonts taken at random have one among them."""
+LAST_PIXEL = 64
+"""Shades from which on a pixel belongs to the word."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +42,32 @@ class WordDrawer:
     seed: int
     clean: bool = False
 
+    @cached_property
+    def _families(self) -> list[list[Font]]:
+        return by_family(self.fonts)
+
     def __call__(self, number: int) -> tuple[np.ndarray, str]:
         """uint8 [32, 128], and what is written there."""
         random = np.random.default_rng([self.seed, number])
         text = self.texts(random)
-        font = _font(self.fonts[int(random.integers(len(self.fonts)))].path, int(random.integers(SMALLEST, LARGEST)))
+        font = self._font_for(text, random)
+        text = text.upper() if font.capitals else text
+        kind = _opened(font.path, int(random.integers(SMALLEST, LARGEST)))
         if self.clean:
-            mask = _mask(text, font, 0, 0)
+            mask = _mask(text, kind)
             left, top, right, bottom = mask.getbbox() or (0, 0, *mask.size)
-            pixels = 255 - np.asarray(mask)[max(0, top - 3) : bottom + 3, max(0, left - 4) : right + 4]
-        else:
-            pixels = _drawn(text, font, self.texts, random)
-        return scaled(pixels), text
+            return scaled(255 - np.asarray(mask)[max(0, top - 3) : bottom + 3, max(0, left - 4) : right + 4]), text
+        return scaled(photographed(painted(_cut_out(text, kind, self.texts, random), random), random)), text
+
+    def _font_for(self, text: str, random: Random) -> Font:
+        """One that has all characters of the text. The family comes first, or one of twenty weights would be drawn
+        twenty times as often."""
+        for _ in range(TRIES):
+            family = self._families[int(random.integers(len(self._families)))]
+            font = family[int(random.integers(len(family)))]
+            if _characters(font.path) >= set(text):
+                break
+        return font
 
 
 def scaled(pixels_HW: np.ndarray) -> np.ndarray:
@@ -58,141 +78,140 @@ def scaled(pixels_HW: np.ndarray) -> np.ndarray:
     return np.asarray(image, dtype=np.uint8)
 
 
-@lru_cache(2_000)
-def _font(path: str, size: int) -> "FreeTypeFont":
+@lru_cache(4_000)
+def _opened(path: str, size: int) -> "FreeTypeFont":
     from PIL import ImageFont
 
     return ImageFont.truetype(path, size)
 
 
-def _mask(text: str, font: "FreeTypeFont", spacing: int, stroke: int) -> "Image":
-    """The letters, white on black, with room around them."""
+@lru_cache(2_000)
+def _characters(path: str) -> frozenset[str]:
+    """Those that a font has: the others have no ink, or that of a character which no font has."""
+    font = _opened(path, 12)
+    missing = ("", _shape(font, "\uffff"))
+    return frozenset(letter for letter in ALPHABET if _shape(font, letter) not in missing)
+
+
+def _shape(font: "FreeTypeFont", letter: str) -> str:
+    mask = font.getmask(letter)
+    return bytes(mask).hex() if mask.getbbox() else ""
+
+
+def _mask(text: str, font: "FreeTypeFont", random: Random | None = None) -> "Image":
+    """The letters, white on black, with room around them; with a generator some are wide apart, bold or uneven."""
     from PIL import Image, ImageDraw
 
-    size = int(font.size)
-    across = int(font.getlength(text)) + spacing * len(text)
+    size, spacing, stroke, uneven = int(font.size), 0.0, 0, 0.0
+    if random is not None:
+        spacing = float(random.uniform(-0.04, 0.35)) * size if random.random() < 0.2 else 0.0
+        stroke = int(random.integers(1, 3)) if random.random() < 0.1 else 0
+        uneven = float(random.uniform(0.02, 0.08)) * size if random.random() < 0.08 else 0.0
+    across = int(font.getlength(text) + spacing * len(text))
     image = Image.new("L", (max(across, 1) + 2 * size, 3 * size))
-    pen, x = ImageDraw.Draw(image), float(size)
-    if not spacing:
-        pen.text((x, 1.5 * size), text, fill=255, font=font, anchor="lm", stroke_width=stroke)
+    pen, x, y = ImageDraw.Draw(image), float(size), 1.5 * size
+    if not spacing and not uneven:
+        pen.text((x, y), text, fill=255, font=font, anchor="lm", stroke_width=stroke)
         return image
     for letter in text:
-        pen.text((x, 1.5 * size), letter, fill=255, font=font, anchor="lm", stroke_width=stroke)
+        lift = float(random.normal(0, uneven)) if random is not None and uneven else 0.0
+        pen.text((x, y + lift), letter, fill=255, font=font, anchor="lm", stroke_width=stroke)
         x += font.getlength(letter) + spacing
     return image
 
 
-def _drawn(text: str, font: "FreeTypeFont", texts: WordTexts, random: np.random.Generator) -> np.ndarray:
-    size = int(font.size)
-    spacing = int(random.integers(1, max(2, size // 4))) if random.random() < 0.2 else 0
-    stroke = int(random.integers(1, 3)) if random.random() < 0.1 else 0
-    mask = _mask(text, font, spacing, stroke)
-    box = mask.getbbox() or (0, 0, *mask.size)
-    around = _neighbours(mask, box, font, texts, random) if random.random() < 0.25 else mask
-    word_HW, ink_HW = (np.asarray(one, dtype=np.uint8) for one in (mask, around))
-    both = np.stack([word_HW, ink_HW], axis=-1)
-    both = _curved(both, random) if random.random() < 0.2 else both
-    both = _bent(both, random)
-    rows, columns = (np.flatnonzero(both[..., 0].max(axis=axis) > 64) for axis in (1, 0))
+def _cut_out(text: str, font: "FreeTypeFont", texts: WordTexts, random: Random) -> np.ndarray:
+    """How much of each pixel is ink, from 0 to 1: the word, bent, with what is beside it, as tightly cut as it may
+    be."""
+    size, mask = int(font.size), _mask(text, font, random)
+    box = mask.getbbox()
+    if box is None:
+        return np.asarray(mask, dtype=np.float32) / np.float32(255)
+    around = _beside(mask, box, font, texts, random) if random.random() < 0.25 else None
+    images = [mask] if around is None else [mask, around]
+    # The whole line's height, as some crops have it, or that of these letters alone.
+    top, bottom = (box[1], box[3]) if random.random() < 0.75 else (int(0.95 * size), int(2.05 * size))
+    layers = [np.asarray(one, dtype=np.float32) for one in images]
+    layers = _curved(layers, random) if random.random() < 0.18 else layers
+    if random.random() < 0.65:
+        layers = _bent(layers, (box[2] - box[0]) / (box[3] - box[1]), random)
+    rows, columns = (np.flatnonzero(layers[0].max(axis=axis) > LAST_PIXEL) for axis in (1, 0))
     if not len(rows) or not len(columns):
-        return 255 - word_HW
-    crop = _crop((rows[0], rows[-1] + 1, columns[0], columns[-1] + 1), size, both.shape[:2], random)
-    return _inked(both[crop][..., 1].astype(np.float32) / 255, random)
+        return layers[0] / np.float32(255)
+    found = (min(rows[0], top), max(rows[-1] + 1, bottom), columns[0], columns[-1] + 1)
+    share: np.ndarray = layers[-1][_crop(found, layers[0].shape, random)] / np.float32(255)
+    return share
 
 
-def _neighbours(
-    mask: "Image", box: tuple[int, int, int, int], font: "FreeTypeFont", texts: WordTexts, random: np.random.Generator
+def _beside(
+    mask: "Image", box: tuple[int, int, int, int], font: "FreeTypeFont", texts: WordTexts, random: Random
 ) -> "Image":
-    """Parts of the words beside and above, as tightly cut lines have them."""
+    """Parts of the words beside, above and below, lines under it and frames around it, as signs have them."""
     from PIL import ImageDraw
 
     image, size = mask.copy(), int(font.size)
     pen, gap = ImageDraw.Draw(image), size * float(random.uniform(0.25, 0.5))
-    if random.random() < 0.5:
+    if random.random() < 0.15:
+        _frame(pen, box, size, random)
+        return image
+    if random.random() < 0.4:
         pen.text((box[0] - gap, 1.5 * size), texts(random), fill=255, font=font, anchor="rm")
-    if random.random() < 0.5:
+    if random.random() < 0.4:
         pen.text((box[2] + gap, 1.5 * size), texts(random), fill=255, font=font, anchor="lm")
-    if random.random() < 0.3:
-        line = 1.2 if random.random() < 0.5 else -1.2
-        pen.text((size, (1.5 + line) * size), texts(random) + " " + texts(random), fill=255, font=font, anchor="lm")
+    if random.random() < 0.5:
+        line = float(random.uniform(1.0, 1.3)) * (1 if random.random() < 0.5 else -1)
+        pen.text((size, (1.5 + line) * size), f"{texts(random)} {texts(random)}", fill=255, font=font, anchor="lm")
     return image
 
 
-def _curved(both_HWC: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def _frame(pen: "ImageDraw", box: tuple[int, int, int, int], size: int, random: Random) -> None:
+    room, thick = int(size * random.uniform(0.1, 0.25)), int(random.integers(1, 4))
+    left, top, right, bottom = box[0] - room, box[1] - room, box[2] + room, box[3] + room
+    if random.random() < 0.5:
+        pen.rectangle((left, top, right, bottom), outline=255, width=thick)
+    else:
+        pen.line((left, bottom, right, bottom), fill=255, width=thick)
+
+
+def _curved(layers: list[np.ndarray], random: Random) -> list[np.ndarray]:
     """Along an arc or a wave: each column is moved up or down."""
-    height, width = both_HWC.shape[:2]
+    height, width = layers[0].shape
     phase, turns = random.uniform(0, 2 * np.pi), random.uniform(0.3, 1.0)
-    depth = random.uniform(0.03, 0.12) * height
-    moved = np.rint(depth * np.sin(phase + turns * np.pi * np.arange(width) / width)).astype(np.intp)
-    rows_HW = np.clip(np.arange(height)[:, None] + moved, 0, height - 1)
-    found: np.ndarray = both_HWC[rows_HW, np.arange(width)]
-    return found
+    depth = random.uniform(0.03, 0.1) * height
+    shift_W = depth * np.sin(phase + turns * np.pi * np.arange(width) / width)
+    rows_HW = np.clip(np.arange(height)[:, None] + shift_W, 0, height - 1.001)
+    upper_HW, columns = rows_HW.astype(np.intp), np.arange(width)
+    share = (rows_HW - upper_HW).astype(np.float32)
+    return [one[upper_HW, columns] * (1 - share) + one[upper_HW + 1, columns] * share for one in layers]
 
 
-def _bent(both_HWC: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Turned, slanted and in perspective, by moving the four corners."""
+def _bent(layers: list[np.ndarray], wide: float, random: Random) -> list[np.ndarray]:
+    """Turned, slanted and in perspective, by moving the four corners. A word that is `wide` times as wide as high is
+    turned the less: what counts is how far its end rises."""
     from PIL import Image
 
-    if random.random() < 0.3:
-        return both_HWC
-    height, width = both_HWC.shape[:2]
-    angle, slant = random.normal(0, 0.06), random.normal(0, 0.15)
+    height, width = layers[0].shape
+    angle, slant = random.normal(0, 0.14) / max(wide, 1.5), random.normal(0, 0.13)
     corners = np.array([[0, 0], [0, height], [width, height], [width, 0]], dtype=np.float64)
     middle = np.array([width / 2, height / 2])
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     shear = np.array([[1.0, 0.0], [slant, 1.0]])
     moved = (corners - middle) @ shear @ turn + middle
-    moved += random.normal(0, 0.04, (4, 2)) * height
-    image = Image.fromarray(np.concatenate([both_HWC, both_HWC[..., :1]], axis=-1))
+    moved += random.normal(0, 0.035, (4, 2)) * height
     quad = tuple(moved.reshape(-1).tolist())
-    turned = image.transform((width, height), Image.Transform.QUAD, quad, Image.Resampling.BILINEAR)
-    return np.asarray(turned)[..., :2]
+
+    def turned(layer: np.ndarray) -> np.ndarray:
+        image = Image.fromarray(layer.astype(np.uint8))
+        bent = image.transform((width, height), Image.Transform.QUAD, quad, Image.Resampling.BILINEAR)
+        return np.asarray(bent, dtype=np.float32)
+
+    return [turned(layer) for layer in layers]
 
 
-def _crop(
-    box: tuple[int, int, int, int], size: int, whole: tuple[int, int], random: np.random.Generator
-) -> tuple[slice, slice]:
-    """Tight or loose: up to a third of the letters' size around the word, sometimes a little into it."""
-    margins = random.uniform(-0.04, 0.3, 4) * random.random() * size
+def _crop(box: tuple[int, int, int, int], whole: tuple[int, ...], random: Random) -> tuple[slice, slice]:
+    """Tight or loose: up to a quarter of the word's height around it, sometimes a little into it."""
+    margins = random.uniform(-0.03, 0.28, 4) * random.random() * (box[1] - box[0])
     top, bottom = box[0] - margins[0], box[1] + margins[1]
     left, right = box[2] - margins[2], box[3] + margins[3]
-    rows = slice(max(0, int(top)), min(whole[0], max(int(bottom), int(top) + 4)))
-    return rows, slice(max(0, int(left)), min(whole[1], max(int(right), int(left) + 4)))
-
-
-def _inked(share_HW: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Letters of one grey on a ground of another, either the darker one; grounds have textures, letters shadows."""
-    ground = float(random.uniform(0, 255))
-    apart = random.uniform(LEAST_CONTRAST, 255)
-    ink = ground + apart if random.random() < 0.5 else ground - apart
-    if not -20 <= ink <= 275:
-        ink = ground - apart if ink > 275 else ground + apart
-    ink = float(np.clip(ink, 0, 255))
-    if abs(ink - ground) < LEAST_CONTRAST:
-        ink, ground = (255.0, 120.0) if ground < 128 else (0.0, 135.0)
-    strength = random.random() ** 2 * 0.5 * abs(ink - ground)
-    ground_HW = ground + strength * _texture(share_HW.shape, random)
-    if random.random() < 0.2:  # a shadow, or an outline to one side
-        down, across = random.integers(-3, 4, 2)
-        shadow_HW = np.roll(share_HW, (int(down), int(across)), axis=(0, 1))
-        grey = random.uniform(0, 255)
-        ground_HW = ground_HW + shadow_HW * (grey - ground_HW) * random.uniform(0.3, 0.9)
-    ink_HW = ink + 0.4 * strength * _texture(share_HW.shape, random)
-    return np.clip(ground_HW + share_HW * (ink_HW - ground_HW), 0, 255).astype(np.uint8)
-
-
-def _texture(shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:
-    """Smooth blots of several sizes, from -1 to 1, or a slope of light."""
-    from PIL import Image
-
-    height, width = shape[:2]
-    if random.random() < 0.3:
-        down, across = random.uniform(-1, 1, 2)
-        slope: np.ndarray = down * np.linspace(-1, 1, height)[:, None] + across * np.linspace(-1, 1, width)
-        return np.asarray(np.clip(slope, -1, 1))
-    total: np.ndarray = np.zeros((height, width), np.float32)
-    for _ in range(2):
-        cells = int(random.integers(2, 24))
-        blots = random.uniform(-1, 1, (max(2, cells * height // max(width, 1) + 1), cells)).astype(np.float32)
-        total += np.asarray(Image.fromarray(blots).resize((width, height), Image.Resampling.BICUBIC))
-    return np.asarray(np.clip(total, -1, 1))
+    rows = slice(max(0, int(top)), min(whole[0], max(round(bottom), int(top) + 4)))
+    return rows, slice(max(0, int(left)), min(whole[1], max(round(right), int(left) + 4)))

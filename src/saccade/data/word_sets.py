@@ -17,9 +17,9 @@ from pydantic import Field
 from saccade.config import Record
 from saccade.data.text import find, read_lines
 from saccade.data.word_drawing import WordDrawer, scaled
-from saccade.data.word_fonts import find_fonts, split_families
+from saccade.data.word_fonts import Font, find_fonts, split_families
 from saccade.data.word_texts import ALPHABET, LONGEST, WordTexts
-from saccade.errors import UserError
+from saccade.errors import MissingData, UserError
 from saccade.sources.opener import open_picture
 
 CHUNK = 500
@@ -45,6 +45,10 @@ class DrawnWords(Record):
     """Font families that are not trained on."""
     fonts: list[str] = Field(default_factory=list)
     """Folders of fonts, beside $SACCADE_FONTS and the system's own."""
+    least_families: int = Field(1, ge=1)
+    """With fewer font families the training does not begin: a reader that saw few fonts reads few."""
+    packages: list[str] = Field(default_factory=list)
+    """Debian packages of fonts that are named where there are fewer."""
     photographs: str = "scene_text"
     """A set of words cut from photographs to evaluate with, where it is there; empty: none."""
 
@@ -89,16 +93,18 @@ def read_word_list(path: Path, limit: int) -> list[str]:
     if rows and len(rows[0]) > 1 and rows[0][1].isdigit():
         rows.sort(key=lambda row: int(row[1]))
     known = set(ALPHABET)
-    words = dict.fromkeys(row[0] for row in rows if row[0] and len(row[0]) <= LONGEST and set(row[0]) <= known)
+    words = dict.fromkeys(
+        row[0]
+        for row in rows
+        if row[0] and len(row[0]) <= LONGEST and set(row[0]) <= known and not row[0].endswith("'s")
+    )
     return list(words)[:limit]
 
 
 def draw_parts(data: DrawnWords, folders: Sequence[Path], seed: int, report: Told) -> WordParts:
     """All three parts, drawn."""
     texts = WordTexts(read_word_list(find(data.words, folders), data.words_limit))
-    trained, held = split_families(find_fonts(data.fonts), data.held_out_families)
-    if not trained:
-        raise UserError("all font families that were found are held out; install others")
+    trained, held = _found_families(data)
     told = [f"{len(trained)} fonts of {len({font.family for font in trained})} families to train on"]
     if held:
         told[0] += f", {len({font.family for font in held})} families held out"
@@ -107,10 +113,26 @@ def draw_parts(data: DrawnWords, folders: Sequence[Path], seed: int, report: Tol
     return WordParts(train, valid, draw_test(data, folders, seed), told)
 
 
+def _found_families(data: DrawnWords) -> tuple[list[Font], list[Font]]:
+    """Fonts to train on and to test with, if there are enough."""
+    trained, held = split_families(find_fonts(data.fonts), data.held_out_families)
+    families = {font.family for font in trained}
+    absent = [name for name in data.held_out_families if name.casefold() not in {f.family.casefold() for f in held}]
+    install = f": apt-get install {' '.join(data.packages)}" if data.packages else ""
+    if len(families) < data.least_families:
+        raise MissingData(
+            f"{len(families)} font families to train on were found here, but at least {data.least_families} are "
+            f"needed (data.least_families){install}"
+        )
+    if absent:
+        raise MissingData(f"no fonts of the held-out families {', '.join(absent)} were found here{install}")
+    return trained, held
+
+
 def draw_test(data: DrawnWords, folders: Sequence[Path], seed: int) -> WordPictures:
     """Clean words in the held-out families; in all where none is held out."""
     texts = WordTexts(read_word_list(find(data.words, folders), data.words_limit))
-    trained, held = split_families(find_fonts(data.fonts), data.held_out_families)
+    trained, held = _found_families(data)
     return draw_all(WordDrawer(texts, held or trained, seed + 2, clean=True), data.test, lambda *_: None)
 
 

@@ -28,6 +28,8 @@ FILES = ("threads.c", "linear.c", "maths.c", "attention.c", "choose.c", "stack.c
 """In the order in which they build on one another."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu-tanh": 2, "silu": 3}
 """As maths.c numbers them."""
+MOST_HEAD_WIDTH = 512
+"""Of heads that training.c copies."""
 MOST_INPUTS = 2**17
 """Of a linear layer: 128 * 127 times as many, what bytes can sum up to in linear.c, is just below 2^31."""
 
@@ -198,9 +200,15 @@ def _declare(library: ctypes.CDLL) -> None:
     library.cross_entropy.restype = None
     library.add_dropped.argtypes = [c_void_p, c_void_p, c_void_p, c_int64, c_uint64, c_int, c_float, c_int]
     library.add_dropped.restype = None
+    library.copy_heads.argtypes = [
+        *(c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_int),
+        *(c_int, c_int, c_int, c_int, c_void_p, c_void_p, c_int, c_int, c_int),
+    ]
+    library.copy_heads.restype = None
 
 
 __all__ = [
+    "MOST_HEAD_WIDTH",
     "MOST_INPUTS",
     "Job",
     "Layer",

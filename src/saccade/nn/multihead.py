@@ -1,11 +1,13 @@
 """Multi-head attention: several small attentions side by side (Vaswani et al. 2017, 3.2.2)."""
 
+import torch
 from torch import Tensor, nn
 
 from saccade.nn.attention import attend
 from saccade.nn.cache import Past
 from saccade.nn.masks import Band, Mask
 from saccade.nn.rotary import Rotary
+from saccade.nn.split_heads import Part, split_heads, splits_at_once
 from saccade.nn.stacked import Stacked
 from saccade.sites import SOURCE, Site
 
@@ -38,16 +40,14 @@ class SelfAttention(nn.Module):
         if heads % self.key_heads:
             raise ValueError(f"{heads} heads cannot share {self.key_heads} heads of keys and values evenly")
         self.rotary, self.window = rotary, window
-        self.sizes = [part * (width // heads) for part in (heads, self.key_heads, self.key_heads)]
+        self.head_width = width // heads
+        self.sizes = [part * self.head_width for part in (heads, self.key_heads, self.key_heads)]
         self.project = Stacked(width, self.sizes, bias=bias)
         self.out = nn.Linear(width, width, bias=bias)
 
     def forward(self, x_BTD: Tensor, mask: Mask | None = None, past: Past | None = None) -> Tensor:
-        q, k, v = self.project(x_BTD).split(self.sizes, dim=-1)
-        q, k, v = _split(q, self.heads), _split(k, self.key_heads), _split(v, self.key_heads)
         start = 0 if past is None else past.start
-        if self.rotary is not None:
-            q, k = self.rotary(q, start), self.rotary(k, start)
+        q, k, v = self._queries_keys_values(self.project(x_BTD), start)
         if past is not None:
             k, v = past.append(k, v)
         if self.key_heads < self.heads:
@@ -57,6 +57,15 @@ class SelfAttention(nn.Module):
             mask = band if mask is None else mask & band
         out: Tensor = self.out(_merge(attend(self, q, k, v, mask=mask)))
         return out
+
+    def _queries_keys_values(self, x_BTE: Tensor, start: int | Tensor) -> tuple[Tensor, ...]:
+        turned = self.rotary is not None
+        if splits_at_once(x_BTE, start, self.head_width):
+            parts = (Part(self.heads, turned), Part(self.key_heads, turned), Part(self.key_heads))
+            return split_heads(x_BTE, parts, self.rotary, int(start))
+        q, k, v = torch.split(x_BTE, self.sizes, dim=-1)
+        q, k, v = _split(q, self.heads), _split(k, self.key_heads), _split(v, self.key_heads)
+        return (q, k, v) if self.rotary is None else (self.rotary(q, start), self.rotary(k, start), v)
 
 
 class CrossAttention(nn.Module):
@@ -73,13 +82,20 @@ class CrossAttention(nn.Module):
         super().__init__()
         self.site = Site.cross(memory)
         self.heads = _check(width, heads)
+        self.head_width = width // heads
         self.rotary = rotary
         self.query = nn.Linear(width, width)
         self.project = Stacked(memory_width, (width, width))
         self.out = nn.Linear(width, width)
 
     def keys_values(self, states_MSD: Tensor) -> tuple[Tensor, Tensor]:
-        keys_MSD, values_MSD = self.project(states_MSD).chunk(2, dim=-1)
+        projected_MSE = self.project(states_MSD)
+        if splits_at_once(projected_MSE, 0, self.head_width):
+            keys, values = split_heads(
+                projected_MSE, (Part(self.heads, self.rotary is not None), Part(self.heads)), self.rotary
+            )
+            return keys, values
+        keys_MSD, values_MSD = projected_MSE.chunk(2, dim=-1)
         return _split(self.turned(keys_MSD), self.heads), _split(values_MSD, self.heads)
 
     def turned(self, x_BTD: Tensor, start: int | Tensor = 0) -> Tensor:
@@ -93,10 +109,16 @@ class CrossAttention(nn.Module):
         k, v = keys_values
         rows, length, width = x_BTD.shape
         memories = k.shape[0]
-        q = _split(self.turned(self.query(x_BTD), start).view(memories, rows // memories * length, width), self.heads)
+        q = self._queries(self.query(x_BTD), memories, start)
         context = _merge(attend(self, q, k, v, mask=mask)).view(rows, length, width)
         out: Tensor = self.out(context)
         return out
+
+    def _queries(self, q_BTD: Tensor, memories: int, start: int | Tensor) -> Tensor:
+        """[M, N, T, H]: those of all rows of a memory, one after the other."""
+        if memories == len(q_BTD) and splits_at_once(q_BTD, start, self.head_width):
+            return split_heads(q_BTD, [Part(self.heads, self.rotary is not None)], self.rotary, int(start))[0]
+        return _split(self.turned(q_BTD, start).reshape(memories, -1, q_BTD.shape[-1]), self.heads)
 
 
 def _check(width: int, heads: int) -> int:

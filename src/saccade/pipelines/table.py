@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 TEXT = "saccade.sources.text:TextSource"
 PAIR = "saccade.sources.pair:PairSource"
 PICTURE = "saccade.sources.picture:PictureSource"
+PICTURE_QUESTION = "saccade.sources.picture_question:PictureQuestionSource"
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,26 @@ TASKS = {
             takes=PICTURE,
             limits={"channels": 1},
             files="a table of picture files and their texts (labels.tsv), a word a line",
+        ),
+        TaskRow(
+            name="captioning",
+            verb="caption",
+            home="saccade.tasks.captioning:CaptioningTask",
+            pipeline="saccade.pipelines.captioner:Captioner",
+            model="",
+            help="Tell what pictures show.",
+            takes=PICTURE,
+            files="a table of picture files and sentences about them (captions.tsv)",
+        ),
+        TaskRow(
+            name="questions",
+            verb="answer",
+            home="saccade.tasks.questions:QuestionsTask",
+            pipeline="saccade.pipelines.questioner:Questioner",
+            model="",
+            help="Answer questions about pictures.",
+            takes=PICTURE_QUESTION,
+            files="a table of picture files, questions and answers (questions.tsv)",
         ),
         TaskRow(
             name="walking",

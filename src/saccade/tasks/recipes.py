@@ -21,6 +21,11 @@ def task_named(name: str) -> "Task":
     return task
 
 
+def is_recipe(name: str) -> bool:
+    """Whether a recipe of that name comes with Saccade."""
+    return (RECIPES / f"{name}.toml").is_file()
+
+
 def recipe_path(name: str) -> Path:
     """A recipe file's path, or the name of one that comes with Saccade."""
     if Path(name).suffix == ".toml":

@@ -15,7 +15,7 @@ from saccade.pipelines.load import load, model_path
 from saccade.pipelines.table import TASKS
 from saccade.tasks.contract import StartingTask, Task
 from saccade.tasks.fit import Fitted, fit
-from saccade.tasks.recipes import recipe_path, task_named
+from saccade.tasks.recipes import is_recipe, recipe_path, task_named
 from saccade.tasks.run import RECIPE, insist_same_start, read_run
 from saccade.tasks.start import SCRATCH, automatic_start, named_start
 from saccade.train.checkpoint import checkpoints
@@ -106,7 +106,8 @@ def train_named(
     show: Show,
 ) -> Fitted:
     """Train by a recipe, or by a task and its files, in a new folder."""
-    if name in TASKS:
+    # A name may be that of a task and of a recipe: files go with the task.
+    if name in TASKS and (files or not is_recipe(name)):
         if not files:
             raise WrongUse(f"saccade train {name} needs files: {TASKS[name].files}")
         task, table = task_named(name), None
@@ -183,8 +184,9 @@ def _own_table(
         recipe, messages = task.recipe_for(files, out)
         if init in ("", SCRATCH):
             return recipe.table(), messages
-        told = [line for line in messages if not line.startswith("model: ")]
-        return _started(recipe.table(), named_start(init)), told
+        return _started(recipe.table(), named_start(init)), [
+            line for line in messages if not line.startswith("model: ")
+        ]
     why: list[str] = []
     own = next((key for key, _ in changes if key.split(".")[0] in ("model", "tokens", "init")), None)
     if init:

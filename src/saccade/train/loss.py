@@ -10,6 +10,9 @@ from saccade import native
 
 CHUNK_BYTES = 4 * 2**20
 """Logits held at once; they should fit the processor's cache."""
+GRADIENT_BYTES = 32 * 2**20
+"""Gradients of logits held at once. Each time they are added to those of the weights, which are larger than a chunk of
+logits, these are read and written again: with chunk by chunk that was a twentieth of a training step."""
 
 
 def cross_entropy(features_ND: Tensor, head: nn.Linear, labels_N: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -30,28 +33,33 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         wanted = any(context.needs_input_grad[:3])
         rows, vocabulary = features_ND.shape[0], weight_VD.shape[0]
-        chunk = max(1, CHUNK_BYTES // (4 * vocabulary))
         device = features_ND.device.type
         kind = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else features_ND.dtype
+        chunk = max(1, CHUNK_BYTES // (4 * vocabulary))
+        block = chunk * max(1, GRADIENT_BYTES // (kind.itemsize * vocabulary * chunk))
         loss, likelihood = weight_VD.new_zeros(()), weight_VD.new_zeros(())
         d_features_ND = torch.empty_like(features_ND) if wanted else None
         d_weight_VD = torch.zeros_like(weight_VD) if wanted else None
         d_bias_V = torch.zeros_like(bias_V) if wanted and bias_V is not None else None
         rounded_ND, rounded_VD = features_ND.to(kind), weight_VD.to(kind)
+        rounded_bias_V = None if bias_V is None else bias_V.to(kind)
         with torch.autocast(device, enabled=False):
-            for start in range(0, rows, chunk):
-                part = slice(start, start + chunk)
-                logits_CV = F.linear(rounded_ND[part], rounded_VD, None if bias_V is None else bias_V.to(kind))
-                logits_CV = logits_CV.to(weight_VD.dtype)
-                nll_C, uniform_C = _row_losses(logits_CV, labels_N[part], smoothing, gradient=wanted)
-                likelihood += nll_C.sum()
-                loss += ((1 - smoothing) * nll_C + smoothing * uniform_C).sum()
-                if d_bias_V is not None:
-                    d_bias_V += logits_CV.sum(dim=0)
+            for first in range(0, rows, block):
+                end = min(first + block, rows)
+                d_logits_GV = rounded_VD.new_empty(end - first if wanted else 0, vocabulary)
+                for start in range(first, end, chunk):
+                    part = slice(start, min(start + chunk, end))
+                    logits_CV = F.linear(rounded_ND[part], rounded_VD, rounded_bias_V).to(weight_VD.dtype)
+                    nll_C, uniform_C = _row_losses(logits_CV, labels_N[part], smoothing, gradient=wanted)
+                    likelihood += nll_C.sum()
+                    loss += ((1 - smoothing) * nll_C + smoothing * uniform_C).sum()
+                    if d_bias_V is not None:
+                        d_bias_V += logits_CV.sum(dim=0)
+                    if wanted:
+                        d_logits_GV[start - first : part.stop - first] = logits_CV
                 if d_features_ND is not None and d_weight_VD is not None:
-                    d_logits_CV = logits_CV.to(kind)
-                    d_features_ND[part] = d_logits_CV @ rounded_VD
-                    _add_product(d_weight_VD, d_logits_CV.t(), rounded_ND[part])
+                    d_features_ND[first:end] = d_logits_GV @ rounded_VD
+                    _add_product(d_weight_VD, d_logits_GV.t(), rounded_ND[first:end])
         context.found = (d_features_ND, d_weight_VD, d_bias_V)
         context.mark_non_differentiable(likelihood)
         return loss, likelihood

@@ -47,7 +47,7 @@ def orthogonal(matrix_RC: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
         squares = x @ x.T
         polynomial = torch.addmm(squares, squares, squares, beta=third, alpha=fifth)
         x = torch.addmm(x, polynomial, x, beta=first)
-    result = x.to(matrix_RC.dtype)
+    result: Tensor = x.to(matrix_RC.dtype)
     return result.T if tall else result
 
 
@@ -92,9 +92,10 @@ class Muon(optim.AdamW):
         state = self.state[weight]
         if not state:
             state["momentum"] = torch.zeros_like(weight)
+        assert weight.grad is not None
         mean = state["momentum"].lerp_(weight.grad, 1 - group["momentum"])
         ahead = weight.grad.lerp(mean, group["momentum"])  # Nesterov's
         weight.mul_(1 - group["lr"] * group["weight_decay"])
-        for part, step in zip(weight.split(sizes), ahead.split(sizes), strict=True):
+        for part, step in zip(torch.split(weight, [*sizes]), torch.split(ahead, [*sizes]), strict=True):
             move = orthogonal(step, self.kind)
             part.sub_(move, alpha=group["lr"] * SIZE * math.sqrt(max(step.shape)))
