@@ -56,6 +56,7 @@ def train(
         walking         a table of commands and actions, which stand between spaces: commands.tsv
         correction      none: it is trained by a recipe, such as speller
         pronunciation   none: it is trained by a recipe, such as pronouncer
+        routes          none: it is trained by a recipe, such as sail
 
     Ctrl-C saves and stops; `saccade resume DIR` continues from there.
 
