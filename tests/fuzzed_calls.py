@@ -84,11 +84,14 @@ def choose(chance: random.Random) -> None:
 def lose(chance: random.Random) -> None:
     """The loss of training, and its gradient in the place of the logits."""
     rows, vocabulary = chance.randint(1, 30), chance.randint(1, 200)
-    logits, labels = numbers(chance, rows, vocabulary), ids(chance, vocabulary, rows)
+    rounded = chance.randint(0, 1)
+    logits = ids(chance, 2**16, rows, vocabulary).astype(np.uint16) if rounded else numbers(chance, rows, vocabulary)
+    labels = ids(chance, vocabulary, rows)
     likelihood, uniform = np.empty((2, rows), np.float32)
     at = [array.ctypes.data for array in (logits, labels, likelihood, uniform)]
     smoothing, gradient = chance.random() / 5, chance.randint(0, 1)
-    native.needed().cross_entropy(*at[:2], rows, vocabulary, smoothing, gradient, *at[2:], native.threads())
+    sizes = rows, vocabulary
+    native.needed().cross_entropy(at[0], rounded, at[1], *sizes, smoothing, gradient, *at[2:], native.threads())
 
 
 def drop(chance: random.Random) -> None:

@@ -32,8 +32,8 @@ def looks() -> Looks:
 def test_a_word_lights_up_what_it_looked_at(looks: Looks) -> None:
     white = Image.new("RGB", (400, 300), "white")
     panels = [shape for shape in PicturePanels(looks.alignment(), GRID, white).shapes() if isinstance(shape, Raster)]
-    assert len(panels) == 3
-    for panel, (row, column) in zip(panels, [(0, 0), (2, 3), (1, 1)], strict=True):
+    assert len(panels) == 4, "one for each word, and the path"
+    for panel, (row, column) in zip(panels[:3], [(0, 0), (2, 3), (1, 1)], strict=True):
         assert panel.picture.size == (LONGER_SIDE, LONGER_SIDE * 3 // 4)
         light = np.asarray(panel.picture.convert("L"), dtype=float)
         fields = light.reshape(3, light.shape[0] // 3, 4, light.shape[1] // 4).mean(axis=(1, 3))
@@ -44,7 +44,7 @@ def test_a_word_lights_up_what_it_looked_at(looks: Looks) -> None:
 
 def test_without_the_picture_its_fields_are_drawn(looks: Looks) -> None:
     shapes = list(PicturePanels(looks.alignment(), GRID).shapes())
-    assert sum(isinstance(shape, Box) for shape in shapes) == 3 * 12
+    assert sum(isinstance(shape, Box) for shape in shapes) == 3 * 12 + 3, "fields, and a line under each word"
     assert {"a", "cat", "sits", "1"} <= {shape.text for shape in shapes if isinstance(shape, Word)}
 
 
@@ -55,7 +55,7 @@ def test_the_picture_comes_from_a_file_or_from_memory(looks: Looks, tmp_path: Pa
     assert one == looks.picture(tmp_path / "two.png", image=image).read_bytes()
     assert one != looks.picture(tmp_path / "three.png").read_bytes()
     drawn = looks.picture(tmp_path / "four.svg", image=image).read_text("utf-8")
-    assert drawn.count("<image") == 3
+    assert drawn.count("<image") == 4
     assert ">cat<" in drawn
 
 
@@ -88,6 +88,19 @@ def test_a_long_recording_is_drawn_in_moments() -> None:
     assert len(found.source) == 60
     assert found.source[:2] == ["0.00 s", "0.50 s"]
     assert found.weights_TS.sum(axis=1) == pytest.approx(1)
+
+
+def test_words_that_look_where_all_do_carry_nothing() -> None:
+    weights = np.full((1, 5, 12), 1 / 12, dtype=np.float32)
+    weights[0, 1], weights[0, 3] = np.eye(12)[[4, 7]]
+    words = Pieces(labels=(" a", " cat", " left", " dog", "(end)"), alone=(4,))
+    alignment = Looks((LayerLooks("cross", "cross", "source", weights, words, GRID),)).alignment()
+    assert alignment.carrying == alignment.steps == [1, 3]
+    panels = PicturePanels(alignment, GRID, Image.new("RGB", (40, 30), "white"))
+    shapes = list(panels.shapes())
+    assert sum(isinstance(shape, Box) for shape in shapes) == 2, "two words are underlined"
+    assert sum(isinstance(shape, Raster) for shape in shapes) == 6
+    assert "underlined" in [shape.text for shape in shapes if isinstance(shape, Word)][-1]
 
 
 def test_letters_are_joined_by_a_path_and_move(tmp_path: Path) -> None:

@@ -18,10 +18,12 @@ from saccade.cli.clean import clean
 from saccade.cli.compare import compare
 from saccade.cli.complete import complete, score
 from saccade.cli.completion import completion
+from saccade.cli.describe import answer, caption
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
 from saccade.cli.output import STREAM
+from saccade.cli.plan import plan
 from saccade.cli.prompt import prompt
 from saccade.cli.read import read
 from saccade.cli.see import see
@@ -61,6 +63,8 @@ for command in (
     tag,
     see,
     read,
+    caption,
+    answer,
     walk,
     run,
     look,
@@ -70,6 +74,7 @@ for command in (
     evaluate,
     compare,
     transfer,
+    plan,
     import_,
     models,
     show,

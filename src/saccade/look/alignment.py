@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -24,13 +25,30 @@ class Alignment:
     """Which layer and heads these are."""
     grid: Grid | None = None
     """Of the picture that was looked at, if it was one: its fields are the source words, row after row."""
-    follows: bool = False
-    """The looks are of letters written one after the other: a path joins them."""
+    follows: Literal["", "letters", "words"] = ""
+    """What was written one after the other while a picture was looked at: a path joins the looks."""
 
     @property
-    def letters(self) -> int:
-        """How many looks are on the path: the end is not a letter."""
+    def written(self) -> int:
+        """How many looks are of something written: the end is not."""
         return len(self.target) - (self.target[-1:] == [END_LABEL])
+
+    @property
+    def steps(self) -> list[int]:
+        """The looks on the path: of all letters; of those words that carry the looking."""
+        return list(range(self.written)) if self.follows == "letters" else self.carrying
+
+    @property
+    def carrying(self) -> list[int]:
+        """Words that carry the looking, counted from 0: their looks differ from the mean look of the sentence by more
+        than its looks do on average (Kullback-Leibler divergence). Other words, such as "of", look where all do."""
+        if self.follows != "words":
+            return []
+        weights_TS = self.weights_TS[: self.written].astype(np.float64)
+        weights_TS = weights_TS / np.maximum(weights_TS.sum(axis=1, keepdims=True), 1e-12)
+        mean_S = np.maximum(weights_TS.mean(axis=0), 1e-12)
+        apart_T = (weights_TS * np.log(np.maximum(weights_TS, 1e-12) / mean_S)).sum(axis=1)
+        return np.flatnonzero(apart_T >= apart_T.mean() - 1e-12).tolist()
 
     @property
     def top(self) -> float:
@@ -46,8 +64,10 @@ def align(weights_TS: Floats, rows: Axis, columns: Axis, title: str) -> Alignmen
     joined = np.stack([gathered[group].mean(axis=0) for group in row_groups])
     source, target = [columns.name(group) for group in column_groups], [rows.name(group) for group in row_groups]
     grid = columns if isinstance(columns, Grid) and not isinstance(rows, Grid) else None
-    follows = isinstance(rows, Pieces) and len(rows) > 1 and len(rows.alone) == len(rows)
-    return Alignment(source, target, joined, title, grid, follows and grid is not None)
+    follows: Literal["", "letters", "words"] = ""
+    if grid is not None and isinstance(rows, Pieces) and len(rows) > 1:
+        follows = "letters" if len(rows.alone) == len(rows) else "words"
+    return Alignment(source, target, joined, title, grid, follows)
 
 
 def clearest(layers: Sequence[Floats]) -> int:

@@ -12,7 +12,7 @@ from saccade.look.alignment import Alignment
 from saccade.look.heatmap import colour
 from saccade.look.lettering import width
 from saccade.look.saccades import FRAME_SIDE, attended_points, moving_picture, path_picture
-from saccade.look.shapes import FAINT, Box, Raster, Shape, Word
+from saccade.look.shapes import FAINT, INK, Box, Raster, Shape, Word
 from saccade.runtime.contract import Floats
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class PicturePanels:
 
     @property
     def _title(self) -> str:
-        return f"{self.alignment.title}; below each word's look its largest weight"
+        underlined = "; underlined: words that carry the looking" if self._carrying else ""
+        return f"{self.alignment.title}; below each word's look its largest weight{underlined}"
 
     @property
     def small(self) -> int:
@@ -79,6 +80,9 @@ class PicturePanels:
         for number, word in enumerate(self.alignment.target):
             left, top = x + GAP + number % ACROSS * self._step[0], y + GAP + number // ACROSS * self._step[1]
             yield Word(left + self._panel[0] // 2, top + LETTERS // 2, word, LETTERS, "middle")
+            if number in self._carrying:
+                across = width(word, LETTERS)
+                yield Box(left + (self._panel[0] - across) // 2, top + int(1.15 * LETTERS), across, 2, INK)
             weights_HW = self.alignment.weights_TS[number].reshape(self.grid.height, self.grid.width)
             largest = float(weights_HW.max())
             above = top + int(1.4 * LETTERS)
@@ -89,14 +93,18 @@ class PicturePanels:
             number = len(self.alignment.target)
             left, top = x + GAP + number % ACROSS * self._step[0], y + GAP + number // ACROSS * self._step[1]
             yield Word(left + self._panel[0] // 2, top + LETTERS // 2, PATH, self.small, "middle", colour=FAINT)
-            points = attended_points(self.alignment.weights_TS[: self.alignment.letters], self.grid, self._panel)
+            points = attended_points(self.alignment.weights_TS[self.alignment.steps], self.grid, self._panel)
             yield Raster(left, top + int(1.4 * LETTERS), path_picture(self.picture, points, self._panel))
         middle, bottom = x + self.shape[0] // 2, y + self.shape[1] - LETTERS
         yield Word(middle, bottom, self._title, self.small, "middle", colour=FAINT)
 
     @property
     def _has_path(self) -> bool:
-        return self.alignment.follows and self.picture is not None and self.alignment.letters > 1
+        return self.picture is not None and len(self.alignment.steps) > 1
+
+    @cached_property
+    def _carrying(self) -> set[int]:
+        return set(self.alignment.carrying)
 
     def moving(self) -> bytes:
         """A GIF, a frame for each word; needs the picture."""

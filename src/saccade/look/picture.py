@@ -41,8 +41,8 @@ def draw(alignments: Sequence[Alignment], path: Path, image: "str | Path | Image
     check_suffix(path)
     opened = None if image is None else open_picture(image)[1].convert("RGB")
     if path.suffix.lower() == MOVING:
-        one = alignments[0]
-        if one.grid is None or opened is None:
+        one = next((one for one in alignments if one.grid is not None), None)
+        if one is None or one.grid is None or opened is None:
             raise WrongUse(f"{path}: a GIF shows looks at a picture; draw {' or '.join(SUFFIXES)}")
         replace_file(path, PicturePanels(one, one.grid, opened).moving())
         return path

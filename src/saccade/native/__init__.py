@@ -212,7 +212,10 @@ def _declare(library: ctypes.CDLL) -> None:
     library.run_convolution.argtypes = [POINTER(PictureConvolution), POINTER(Grids), c_int]
     library.choose_best.argtypes = [c_void_p, c_int, c_int, c_int, c_void_p, c_void_p, c_int]
     library.choose_best.restype = None
-    library.cross_entropy.argtypes = [*(c_void_p, c_void_p, c_int, c_int, c_float, c_int, c_void_p, c_void_p, c_int)]
+    library.cross_entropy.argtypes = [
+        *(c_void_p, c_int, c_void_p, c_int, c_int, c_float, c_int),
+        *(c_void_p, c_void_p, c_int),
+    ]
     library.cross_entropy.restype = None
     library.add_dropped.argtypes = [c_void_p, c_void_p, c_void_p, c_int64, c_uint64, c_int, c_float, c_int]
     library.add_dropped.restype = None

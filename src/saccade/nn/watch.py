@@ -45,6 +45,8 @@ class _Watcher:
     names: dict[int, str]
     """Of the modules of the model that is watched, by their identity."""
     heard: TensorsHeard
+    gradients: bool = False
+    """What is heard stays part of the computation: a loss may be made of it."""
 
 
 # A context variable rather than an attribute of the model: two threads may watch one model at once.
@@ -52,10 +54,12 @@ _watcher: ContextVar[_Watcher | None] = ContextVar("watcher", default=None)
 
 
 @contextmanager
-def watch(model: nn.Module, edit: Edit | None = None) -> Iterator[TensorsHeard]:
-    """Hear every attention of `model` inside the `with` block; `edit` switches off heads or hides positions."""
+def watch(model: nn.Module, edit: Edit | None = None, *, gradients: bool = False) -> Iterator[TensorsHeard]:
+    """Hear every attention of `model` inside the `with` block; `edit` switches off heads or hides positions. With
+    `gradients` a loss may be made of what is heard."""
     heard = TensorsHeard(edit or Edit())
-    token = _watcher.set(_Watcher({id(module): name for name, module in model.named_modules()}, heard))
+    names = {id(module): name for name, module in model.named_modules()}
+    token = _watcher.set(_Watcher(names, heard, gradients))
     try:
         yield heard
     finally:
@@ -95,6 +99,10 @@ def tell(module: Sited, q: Tensor, k: Tensor, v: Tensor, weights: Callable[[], T
     if (found := _watching(module)) is None:
         return
     name, heard = found
+    watcher = _watcher.get()
+    if watcher is not None and watcher.gradients:
+        heard.looks.append(TensorLook(name, module.site, weights(), q, k, v))
+        return
     with torch.no_grad():
         parts = (part.detach() for part in (weights(), q, k, v))
         heard.looks.append(TensorLook(name, module.site, *parts))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 TEXT = "saccade.sources.text:TextSource"
 PAIR = "saccade.sources.pair:PairSource"
 PICTURE = "saccade.sources.picture:PictureSource"
+PICTURE_QUESTION = "saccade.sources.picture_question:PictureQuestionSource"
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,26 @@ TASKS = {
             files="a table of picture files and their texts (labels.tsv), a word a line",
         ),
         TaskRow(
+            name="captioning",
+            verb="caption",
+            home="saccade.tasks.captioning:CaptioningTask",
+            pipeline="saccade.pipelines.captioner:Captioner",
+            model="",
+            help="Tell what pictures show.",
+            takes=PICTURE,
+            files="a table of picture files and sentences about them (captions.tsv)",
+        ),
+        TaskRow(
+            name="questions",
+            verb="answer",
+            home="saccade.tasks.questions:QuestionsTask",
+            pipeline="saccade.pipelines.questioner:Questioner",
+            model="",
+            help="Answer questions about pictures.",
+            takes=PICTURE_QUESTION,
+            files="a table of picture files, questions and answers (questions.tsv)",
+        ),
+        TaskRow(
             name="walking",
             verb="walk",
             home="saccade.tasks.walking:WalkingTask",
@@ -158,6 +179,17 @@ TASKS = {
             takes=TEXT,
             limits={"longest": 10_000},
             files="a table of commands and their actions, which stand between spaces (.tsv, .csv, .jsonl)",
+        ),
+        TaskRow(
+            name="routes",
+            verb="walk",
+            home="saccade.tasks.routes:RoutesTask",
+            pipeline="saccade.pipelines.route_walker:RouteWalker",
+            model="",
+            help="Walk through a maze by directions.",
+            takes=TEXT,
+            limits={"longest": 10_000},
+            files="nothing: it is trained by a recipe",
         ),
     ]
 }

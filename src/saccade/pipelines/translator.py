@@ -23,6 +23,7 @@ from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each
+from saccade.pipelines.searching import asked_search
 from saccade.pipelines.table import TASKS
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
@@ -289,11 +290,7 @@ class Translator(Pipeline[TextItem, Translation]):
 
     def _asked(self, request: Request) -> "_Asked":
         """A request with the model's own settings where it says nothing."""
-        named = {name: getattr(request, name) for name in ("beam", "alpha", "temperature", "seed")}
-        known = {name: value for name, value in named.items() if value is not None}
-        config = SearchConfig.read(self.config.table() | known, where="translate")
-        if request.best > config.beam and config.temperature is None:
-            config = config.model_copy(update={"beam": request.best})
+        config = asked_search(self.config, request, "translate")
         # A prefix that ends in a space would force the next word to begin inside a token.
         prefix = request.prefix.rstrip()
         return _Asked(config, self.vocabulary.encode([prefix])[0] if prefix else [], request.best)

@@ -41,6 +41,7 @@ def unknown_parts(config: BlockConfig) -> list[str]:
         f"norm = {config.norm!r}": config.norm not in KNOWN_NORMS,
         f"activation = {config.activation!r}": config.activation not in KNOWN_ACTIVATIONS,
         f"feedforward = {config.feedforward}": config.feedforward > native.MOST_INPUTS,
+        f"positions = {config.positions.kind!r}": config.positions.kind == "relative",
     }
     return [part for part, is_unknown in found.items() if is_unknown]
 

@@ -8,19 +8,22 @@ from torch import Tensor, nn
 
 from saccade.arch.front_end import PictureFrontEnd
 from saccade.data.batches import SequenceBatch
+from saccade.data.episodes import EpisodeBatch
 from saccade.data.labelled import TaggedBatch, TextBatch
 from saccade.data.permute import PermutedBatch
 from saccade.data.picture_batches import PictureBatch
 from saccade.data.rows import MaskedBatch
 from saccade.data.sentences import UNKNOWN
 from saccade.data.stream import LanguageBatch
+from saccade.models.acting import acted_features
 from saccade.models.bert import MaskedModel
-from saccade.models.contract import Memory
+from saccade.models.contract import AnyMemory, Memory
 from saccade.models.encdec import EncoderDecoder
 from saccade.models.gpt import LanguageModel
 from saccade.models.heads import ClassifierModel, TaggerModel
 from saccade.models.xlnet import Order, PermutationModel
-from saccade.sites import SOURCE
+from saccade.nn.watch import watch
+from saccade.sites import COMMAND, SOURCE, WORLD
 from saccade.train.contract import Losses
 from saccade.train.loss import cross_entropy
 
@@ -28,13 +31,18 @@ from saccade.train.loss import cross_entropy
 @dataclass(frozen=True)
 class SequenceObjective:
     """Cross-entropy of each target token, given the source and the tokens before it, with label smoothing; perhaps
-    mixed with the CTC loss of the encoder (Kim et al. 2017)."""
+    mixed with the CTC loss of the encoder (Kim et al. 2017), or with the doubly stochastic term, which asks of all
+    looks of a text together that each part of the picture is looked at about once (Xu et al. 2015, eq. 14)."""
 
     smoothing: float = 0.0
     ctc: float = 0.0
     """Share of the CTC loss."""
     blank: int = 0
     """The id that stands for nothing in CTC: a mark that is never written."""
+    coverage: float = 0.0
+    """Weight of the doubly stochastic term."""
+    covered: str = SOURCE
+    """The memory that is to be looked at as a whole."""
 
     def count(self, batch: SequenceBatch) -> int:
         return _count(batch.labels_BT, batch.real_BT)
@@ -48,6 +56,8 @@ class SequenceObjective:
     def __call__(self, model: nn.Module, batch: SequenceBatch) -> Losses:
         assert isinstance(model, EncoderDecoder)
         memory = model.read(batch.source, batch.source_mask)
+        if self.coverage:
+            return self._with_coverage(model, memory, batch)
         features_BTD = model.decoder.features(batch.target_BT, memory)
         losses = _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
         if not self.ctc:
@@ -56,6 +66,19 @@ class SequenceObjective:
         total, count = losses["loss"]
         alone = self._ctc(model, memory, batch)
         return losses | {"loss": ((1 - self.ctc) * total + self.ctc * alone, count), "ctc": (alone.detach(), count)}
+
+    def _with_coverage(self, model: EncoderDecoder, memory: AnyMemory, batch: SequenceBatch) -> Losses:
+        """Per text, weight · Σ_i (1 - Σ_t α_ti)², the layers and heads averaged."""
+        with watch(model.decoder, gradients=True) as heard:
+            features_BTD = model.decoder.features(batch.target_BT, memory)
+        losses = _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
+        weights_BTS = heard.of("cross", self.covered).mean(dim=(0, 2))
+        if batch.real_BT is not None:
+            weights_BTS = weights_BTS * batch.real_BT[..., None]
+        total, count = losses["loss"]
+        uncovered = (1 - weights_BTS.sum(dim=1)).square().sum()
+        covering = {"coverage": (uncovered.detach(), len(weights_BTS))}
+        return losses | {"loss": (total + self.coverage * uncovered, count)} | covering
 
     def _ctc(self, model: EncoderDecoder, memory: Memory, batch: SequenceBatch) -> Tensor:
         """Texts that have more letters than there are columns count nothing."""
@@ -67,6 +90,31 @@ class SequenceObjective:
             *(logprobs_WMV, batch.labels_BT, columns_M, lengths_B),
             blank=self.blank, reduction="sum", zero_infinity=True,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class EpisodeObjective:
+    """Cross-entropy of each action of a demonstration, given the command, what was done before, and what is seen."""
+
+    smoothing: float = 0.0
+
+    def count(self, batch: EpisodeBatch) -> int:
+        return int(batch.real_BT.sum())
+
+    def flops(self, model: nn.Module, batch: EpisodeBatch) -> float:
+        assert isinstance(model, EncoderDecoder)
+        views, front = self.count(batch), model.config.readers[WORLD].front_end
+        assert isinstance(front, PictureFrontEnd)
+        positions = {COMMAND: _count(batch.source_BS, batch.source_mask_BS), WORLD: views * front.length}
+        return 3 * model.flops(positions, views)
+
+    def __call__(self, model: nn.Module, batch: EpisodeBatch) -> Losses:
+        assert isinstance(model, EncoderDecoder)
+        pictures_NHWC = batch.views_BTHWC[batch.real_BT].float() / 255
+        features_BTE = acted_features(
+            model, (batch.source_BS, batch.source_mask_BS), pictures_NHWC, batch.real_BT, batch.target_BT
+        )
+        return _losses(*_real(features_BTE, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
 
 
 @dataclass(frozen=True)
