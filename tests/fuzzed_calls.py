@@ -7,11 +7,13 @@ from contextlib import nullcontext
 import numpy as np
 
 from saccade import native
+from saccade.arch.convolutions import ConvolutionsFrontEnd
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.arch.gpt import GptConfig
 from saccade.arch.weights import Weights
 from saccade.decode.choose import best_tokens
 from saccade.runtime.contract import Floats, Ids
+from saccade.runtime.kernel_pictures import KernelConvolutions
 from saccade.runtime.kernel_state import KernelState
 from saccade.runtime.kernels import KernelDecoder, KernelEncoder
 from saccade.runtime.layers import part_of
@@ -42,6 +44,34 @@ def multiply(chance: random.Random) -> None:
         Packed.of(numbers(chance, outputs, inputs), bias, chance.choice([8, 16]))(numbers(chance, rows, inputs))
 
 
+def convolve(chance: random.Random) -> None:
+    """Stages of convolutions, pictures padded or not."""
+    stage = {
+        "width": chance.randint(1, 40),
+        "kernel": chance.choice([1, 3, 5, 7]),
+        "stride": [chance.randint(1, 3), chance.randint(1, 3)],
+        "pool": [chance.randint(1, 3), chance.randint(1, 3)],
+        "more": chance.randint(0, 1),
+        "residual": chance.randint(0, 1),
+    }
+    sizes = {"height": chance.randint(1, 20), "width": chance.randint(1, 30), "channels": chance.randint(1, 5)}
+    kinds = {"norm": chance.choice(["batch", "layer", "none"]), "activation": chance.choice(sorted(native.ACTIVATIONS))}
+    table = sizes | kinds | {"stages": [stage], "attention": [1] if chance.random() < 0.3 else []}
+    front = ConvolutionsFrontEnd.read(table, where="fuzz")
+    weights = _weights(chance, front.weights(chance.randint(1, 20), 0, "source"))
+    weights = {name: np.abs(one) if name.endswith("variance") else one for name, one in weights.items()}
+    pictures = chance.randint(1, 4)
+    mask = None
+    if chance.random() < 0.5:
+        mask = np.zeros((pictures, front.height, front.width), bool)
+        for one in mask:
+            one[: chance.randint(1, front.height), : chance.randint(1, front.width)] = True
+    with np.errstate(all="ignore"):
+        KernelConvolutions(front, weights, chance.choice([8, 16]))(
+            numbers(chance, pictures, front.height, front.width, front.channels), mask
+        )
+
+
 def choose(chance: random.Random) -> None:
     vocabulary = chance.randint(1, 300)
     logits = numbers(chance, chance.randint(1, 20), vocabulary)
@@ -54,11 +84,14 @@ def choose(chance: random.Random) -> None:
 def lose(chance: random.Random) -> None:
     """The loss of training, and its gradient in the place of the logits."""
     rows, vocabulary = chance.randint(1, 30), chance.randint(1, 200)
-    logits, labels = numbers(chance, rows, vocabulary), ids(chance, vocabulary, rows)
+    rounded = chance.randint(0, 1)
+    logits = ids(chance, 2**16, rows, vocabulary).astype(np.uint16) if rounded else numbers(chance, rows, vocabulary)
+    labels = ids(chance, vocabulary, rows)
     likelihood, uniform = np.empty((2, rows), np.float32)
     at = [array.ctypes.data for array in (logits, labels, likelihood, uniform)]
     smoothing, gradient = chance.random() / 5, chance.randint(0, 1)
-    native.needed().cross_entropy(*at[:2], rows, vocabulary, smoothing, gradient, *at[2:], native.threads())
+    sizes = rows, vocabulary
+    native.needed().cross_entropy(at[0], rounded, at[1], *sizes, smoothing, gradient, *at[2:], native.threads())
 
 
 def drop(chance: random.Random) -> None:
@@ -154,4 +187,6 @@ def _weights(chance: random.Random, described: Weights) -> dict[str, Floats]:
     return found | {name: found[weight.same_as] for name, weight in described.items() if weight.same_as}
 
 
-CALLS: tuple[Callable[[random.Random], None], ...] = (multiply, choose, lose, drop, split, write, translate)
+CALLS: tuple[Callable[[random.Random], None], ...] = (
+    *(multiply, convolve, choose, lose, drop, split, write, translate),
+)

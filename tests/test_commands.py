@@ -44,7 +44,20 @@ COMMANDS = [
         "run",
         "look",
     ),
-    *("train", "resume", "clean", "evaluate", "compare", "transfer", "import", "models", "show", "data", "doctor"),
+    *(
+        "train",
+        "resume",
+        "clean",
+        "evaluate",
+        "compare",
+        "transfer",
+        "plan",
+        "import",
+        "models",
+        "show",
+        "data",
+        "doctor",
+    ),
     *("cache", "completion"),
 ]
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from saccade import native
-from saccade.arch.convolutions import ConvolutionsFrontEnd
+from saccade.arch.convolutions import ConvolutionsFrontEnd, Pair
 from saccade.arch.heads import ClassHead, EncoderModel
 from saccade.arch.weights import parameters, stored
 from saccade.errors import UserError, WrongUse
@@ -19,6 +19,7 @@ from saccade.nn.convolutions import BatchNorm, GridAttention, GridConvolution, P
 from saccade.nn.watch import watch
 from saccade.runtime.contract import Array
 from saccade.runtime.convolutions import PlainConvolutions
+from saccade.runtime.kernel_pictures import KernelConvolutions
 from saccade.runtime.open import EncoderRuntime
 from saccade.runtime.watch import watching
 from saccade.sites import Edit
@@ -91,12 +92,50 @@ def test_the_runtimes_are_pytorch(name: str) -> None:
     runtime = EncoderRuntime(config, arrays_of(model), "exact")
     np.testing.assert_allclose(runtime.outputs(*padded(pictures())), expected, atol=NEAR)
     fast = EncoderRuntime(config, arrays_of(model))
-    if name.startswith("a grid"):
-        assert "kind = 'grid'" in fast.choice.why or native.kernels() is None
-    elif native.kernels() is not None:
-        assert fast.choice.engine == "kernels"
+    assert native.kernels() is None or fast.choice.engine == "kernels"
     difference = fast.outputs(*padded(pictures())) - expected
     assert float(np.linalg.norm(difference) / np.linalg.norm(expected)) < 2e-3
+
+
+@pytest.mark.parametrize("how", ["int16", "int8"])
+@pytest.mark.parametrize("name", CASES)
+def test_the_kernels_read_each_picture_as_if_alone(name: str, how: Any) -> None:
+    if native.kernels() is None:
+        pytest.skip("no C kernels here")
+    model, config = classifier(name)
+    fast = EncoderRuntime(config, arrays_of(model), how)
+    together = fast.outputs(*padded(pictures()))
+    exact = EncoderRuntime(config, arrays_of(model), "exact").outputs(*padded(pictures()))
+    assert float(np.linalg.norm(together - exact) / np.linalg.norm(exact)) < (0.1 if how == "int8" else 2e-3)
+    for number, one in enumerate(pictures()):
+        np.testing.assert_allclose(fast.outputs(one[None])[0], together[number], atol=NEAR)
+    with native.single_threaded():
+        assert np.array_equal(fast.outputs(*padded(pictures())), together)
+
+
+@pytest.mark.parametrize("pool", [(1, 1), (2, 3), (3, 1)])
+@pytest.mark.parametrize(("kernel", "stride"), [(1, (1, 1)), (3, (1, 1)), (3, (2, 1)), (5, (3, 2))])
+@pytest.mark.parametrize("norm", ["batch", "layer", "none"])
+def test_a_stage_on_the_kernels_is_the_plain_one(norm: Any, kernel: int, stride: Pair, pool: Pair) -> None:
+    """With several strips and threads, channels that fill no step, and more outputs than a panel has."""
+    if native.kernels() is None:
+        pytest.skip("no C kernels here")
+    stage = {"width": 21, "kernel": kernel, "stride": stride, "pool": pool, "more": 1, "residual": 1}
+    options = {"kind": "convolutions", "height": 40, "width": 90, "channels": 5, "norm": norm, "activation": "gelu"}
+    front = ConvolutionsFrontEnd.read(options | {"stages": [stage]}, where="test")
+    random = np.random.default_rng(0)
+    shapes = stored(front.weights(21, 0, "source"))
+    weights = {name: random.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+    weights |= {name: np.abs(weight) + 1 for name, weight in weights.items() if name.endswith("variance")}
+    x = random.normal(0, 1, (3, 40, 90, 5)).astype(np.float32)
+    mask = np.zeros(x.shape[:3], dtype=bool)
+    mask[0, :, :], mask[1, :17, :31], mask[2, :1, :1] = True, True, True
+    plain = PlainConvolutions(front, weights)
+    for real in (None, mask):
+        expected = plain(x, real)[0]
+        for bits, most in ((16, 2e-3), (8, 0.1)):
+            found = KernelConvolutions(front, weights, bits)(x, real)[0]
+            assert float(np.linalg.norm(found - expected) / np.linalg.norm(expected)) < most
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -174,8 +174,7 @@ def test_without_kernels_numpy_finds_the_same_tokens(monkeypatch: pytest.MonkeyP
 
 def test_the_structures_are_as_large_as_in_c() -> None:
     library = native.needed()
-    sizes = (ctypes.c_int * 5)()
+    sizes = (ctypes.c_int * 7)()
     library.structure_sizes(sizes)
-    assert list(sizes) == [
-        ctypes.sizeof(kind) for kind in (native.Linear, native.Norm, native.Layer, native.Stack, native.Job)
-    ]
+    stacks, grids = (native.Layer, native.Stack, native.Job), (native.PictureConvolution, native.Grids)
+    assert list(sizes) == [ctypes.sizeof(kind) for kind in (native.Linear, native.Norm, *stacks, *grids)]

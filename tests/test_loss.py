@@ -1,5 +1,7 @@
 """The loss a few rows at a time is PyTorch's cross-entropy: value and gradients, with and without the C kernels."""
 
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -59,19 +61,31 @@ def test_a_logit_that_is_no_number_is_not_hidden() -> None:
 
 
 def test_the_logits_of_a_batch_are_never_all_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    largest = 0
-    plain_linear = F.linear
+    at_once, held = [], []
+    row_losses = loss._row_losses
 
-    def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-        nonlocal largest
-        result = plain_linear(x, weight, bias)
-        largest = max(largest, result.nbytes)
-        return result
+    def counted(logits: torch.Tensor, *arguments: Any, **settings: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        at_once.append(logits.nbytes)
+        held.append(logits.untyped_storage().nbytes())
+        return row_losses(logits, *arguments, **settings)
 
-    monkeypatch.setattr(F, "linear", linear)
+    monkeypatch.setattr(loss, "_row_losses", counted)
     head, features = nn.Linear(8, 5000), torch.randn(2000, 8, requires_grad=True)
     cross_entropy(features, head, torch.zeros(2000, dtype=torch.long), 0.0)
-    assert 0 < largest <= loss.CHUNK_BYTES
+    assert 0 < max(at_once) <= loss.CHUNK_BYTES
+    assert max(held) <= loss.GRADIENT_BYTES < 2000 * 5000 * 4
+
+
+@pytest.mark.skipif(native.kernels() is None, reason="no kernels on this machine")
+@pytest.mark.parametrize("gradient", [True, False])
+def test_rounded_logits_give_what_the_plain_path_gives(gradient: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    logits, labels = (3 * torch.randn(40, 300)).bfloat16(), torch.randint(300, (40,))
+    ours = logits.clone()
+    found = loss._row_losses(ours, labels, 0.1, gradient=gradient)
+    monkeypatch.setattr(native, "kernels", lambda: None)
+    expected = loss._row_losses(logits, labels, 0.1, gradient=gradient)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(ours, logits)
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5])

@@ -43,6 +43,7 @@ GPTS: dict[str, dict[str, Any]] = {
     "rotary": {"positions": {"kind": "rotary"}},
     "rotary halves": {"positions": {"kind": "rotary", "layout": "halves", "base": 500.0}},
     "sinusoidal": {"positions": {"kind": "sinusoidal"}},
+    "relative": {"positions": {"kind": "relative"}},
     "no positions": {"positions": {"kind": "none"}},
     "rms": {"norm": "rms"},
     "gated": {"gated": True, "activation": "silu"},

@@ -12,6 +12,8 @@ Kind = Literal["encoder", "decoder", "cross"]
 """Who looks at what: what is read at itself, what is written at its own past, what is written at what was read."""
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 SOURCE, TARGET = "source", "target"
+COMMAND, WORLD = "command", "world"
+"""The memories of what acts: what it was told, and what it sees at this step."""
 
 
 @dataclass(frozen=True)

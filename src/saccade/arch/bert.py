@@ -43,6 +43,8 @@ class BertConfig(BlockConfig):
     @model_validator(mode="after")
     def _parts_fit(self) -> "BertConfig":
         learned_positions_cover(self.positions, self.context)
+        if self.positions.kind == "relative":
+            raise ValueError("relative positions are for stacks that write; an encoder's are of another kind")
         if any(self.windows):
             raise ValueError("windows are for stacks that write; an encoder looks in both directions")
         return self

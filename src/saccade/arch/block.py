@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from saccade.arch.memories import named
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, SinusoidalConfig
-from saccade.arch.weights import Weights, joined, linear, norm, within
+from saccade.arch.weights import Weight, Weights, joined, linear, norm, within
 from saccade.config import Record, Table, replace_key
 
 Activation = Literal["relu", "gelu", "gelu-tanh", "silu"]
@@ -69,8 +69,8 @@ class BlockConfig(Record):
             raise ValueError(f"{self.heads} heads cannot share {self.key_heads} heads of keys and values evenly")
         if self.positions.kind == "rotary" and self.head_width % 2:
             raise ValueError(f"rotary positions need heads of even width, not {self.head_width}")
-        if self.positions.kind == "sinusoidal" and self.width % 2:
-            raise ValueError(f"sinusoidal positions need an even width, not {self.width}")
+        if self.positions.kind in ("sinusoidal", "relative") and self.width % 2:
+            raise ValueError(f"{self.positions.kind} positions need an even width, not {self.width}")
         if any(window < 0 for window in self.windows):
             raise ValueError(f"a window is a number of positions, or 0 for all, not {min(self.windows)}")
         return self
@@ -100,6 +100,8 @@ class BlockConfig(Record):
             linear("feedforward.narrow", width, inner, per, bias=self.bias),
             norm("around_feedforward.norm", width, self.norm),
         ]
+        if self.positions.kind == "relative":
+            parts.append(within("self_attention.relative", distances(width)))
         for memory, memory_width in memories.items():
             look = named("cross_attention", memory)
             parts += [
@@ -127,6 +129,13 @@ class BlockConfig(Record):
         the attention weights, unless these are computed again."""
         each = 4 * self.width + sum(self.sizes) + self.feedforward * (3 if self.gated else 2) + self.heads * tokens
         return self.layers * tokens * each * number
+
+
+def distances(width: int) -> Weights:
+    """What attention by distance adds to a layer (Dai et al. 2019, 3.3): a projection of distances, and what a query
+    likes at any place: some contents, some distances."""
+    place = linear("place", width, width, "distance", bias=False)
+    return place | {"content_bias": Weight((width,)), "place_bias": Weight((width,))}
 
 
 def learned_positions_cover(positions: AnyPositionsConfig, context: int) -> None:

@@ -108,6 +108,8 @@ class EncoderDecoderConfig(Record):
             check_name(name)
             if isinstance(encoder, StackConfig) and any(encoder.windows):
                 raise ValueError("windows are for stacks that write; an encoder looks in both directions")
+            if isinstance(encoder, StackConfig) and encoder.positions.kind == "relative":
+                raise ValueError("relative positions are for stacks that write; an encoder's are of another kind")
         if isinstance(self.decoder, StackConfig) and self.decoder.front is not None:
             raise ValueError("a front end is an encoder's; what a decoder writes are tokens")
         if isinstance(self.decoder, ConvConfig) and len(self.readers) > 1:

@@ -1,4 +1,4 @@
-"""How a token knows where it stands: a vector that is added or concatenated, or a rotation inside every attention."""
+"""How a token knows where it stands: a vector that is added or concatenated, or something inside every attention."""
 
 from typing import Annotated, Literal
 
@@ -27,6 +27,13 @@ class RotaryConfig(Record):
     """interleaved: channels 2i and 2i+1 turn together, as in the paper; halves: i and i + H/2."""
 
 
+class RelativeConfig(Record):
+    """In place of a position, every query knows how far back each key stands (Dai et al. 2019, 3.3; Gopher). For stacks
+    that write."""
+
+    kind: Literal["relative"] = "relative"
+
+
 class NoPositionsConfig(Record):
     kind: Literal["none"] = "none"
 
@@ -34,11 +41,11 @@ class NoPositionsConfig(Record):
 PositionsConfig = Annotated[SinusoidalConfig | LearnedConfig | NoPositionsConfig, Field(discriminator="kind")]
 """Positions that are vectors."""
 AnyPositionsConfig = Annotated[
-    SinusoidalConfig | LearnedConfig | RotaryConfig | NoPositionsConfig, Field(discriminator="kind")
+    SinusoidalConfig | LearnedConfig | RotaryConfig | RelativeConfig | NoPositionsConfig, Field(discriminator="kind")
 ]
-"""A vector for each position, or, rotary, a rotation of queries and keys in every attention."""
+"""A vector for each position; or, in every attention, a turn of queries and keys (rotary), or distances (relative)."""
 
 
 def added(positions: AnyPositionsConfig) -> PositionsConfig:
-    """The positions that are added to token vectors; rotary ones act inside every attention instead."""
-    return NoPositionsConfig() if isinstance(positions, RotaryConfig) else positions
+    """The positions that are added to token vectors; the other kinds act inside every attention instead."""
+    return NoPositionsConfig() if isinstance(positions, RotaryConfig | RelativeConfig) else positions

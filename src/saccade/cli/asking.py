@@ -49,6 +49,9 @@ class LookingOptions:
     def tune(self, pipeline: "Pipeline[Any, Any]") -> None:
         """Hand over what only this kind of pipeline knows."""
 
+    def keep(self, answer: "Answer") -> None:
+        """Do more with an answer than print it."""
+
 
 class Asking(WritesAnswers, Protocol):
     """What the options of every verb have."""
@@ -79,13 +82,17 @@ class Asking(WritesAnswers, Protocol):
         """Hand over what only this kind of pipeline knows."""
         ...
 
+    def keep(self, answer: "Answer") -> None:
+        """Do more with an answer than print it."""
+        ...
+
 
 def answer_all(
     inputs: tuple[str, ...], model: str, options: Asking, row: TaskRow | None, *, question: str | None = None
 ) -> int:
     """Answer the arguments, or standard input; 1 if any input could not be answered."""
     _check_look(inputs, options)
-    task = row or _row_of(model)
+    task = row or row_of(model)
     if not task.source.takes_files and question is not None:
         raise WrongUse("--question: this model reads texts; the text is the question")
     with answers_to(options.output):
@@ -136,6 +143,7 @@ def _answer_texts(texts: tuple[str, ...], model: str, options: Asking, task: Tas
         request, how = options.request(), options.how
         _insist_on_task(model, task)
     pipeline = load_model(model, how)
+    options.tune(pipeline)
     if lines is None:
         return sum(_show(pipeline, given, request, options, keeps=keeps, first=0)) and 1
     from saccade.native.allocator import keep_memory
@@ -156,11 +164,11 @@ def _answer_texts(texts: tuple[str, ...], model: str, options: Asking, task: Tas
 
 
 def _insist_on_task(model: str, row: TaskRow) -> None:
-    if (found := _row_of(model)) != row:
+    if (found := row_of(model)) != row:
         raise WrongUse(f"{model} is a model for {found.name}: saccade {found.verb} --model {model}")
 
 
-def _row_of(model: str) -> TaskRow:
+def row_of(model: str) -> TaskRow:
     """What a model is for."""
     from saccade.folder import read_config
     from saccade.pipelines.load import model_path, row_named
@@ -229,6 +237,7 @@ def _print(answer: "Answer", options: Asking, within: Line | None, *, whole: boo
         for one in answer.best:
             text = _text(one, options) if whole else on_one_line(_text(one, options))
             print(f"{one.score:.4f}\t{text}" if options.best > 1 else text)
+    options.keep(answer)
     if options.look is not None:
         draw_looks(answer, options.look, options.layer, options.head, quiet=options.quiet)
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Literal
 
-from saccade.cli.names import ModelName
+from saccade.cli.names import ShownName
 
 LARGEST_CARD = 2**20
 
@@ -38,18 +38,24 @@ def models(*, format: Literal["text", "json"] = "text") -> int:
     return 0
 
 
-def show(model: ModelName, /) -> int:
-    """Print a model's card.
+def show(model: ShownName, /) -> int:
+    """Print the card of a model, or of a preset: a size that a paper published.
 
     For example:
 
         saccade show en-es
+        saccade show gpt2-xl
 
     Parameters
     ----------
     model:
-        Name of a bundled model, or a model folder.
+        Name of a bundled model, a model folder, or a preset (saccade plan lists them).
     """
+    from saccade.presets.rows import PRESETS
+
+    if model in PRESETS and not Path(model).exists():
+        print(PRESETS[model].card())
+        return 0
     from saccade.errors import UserError
     from saccade.files import read_file
     from saccade.folder import read_config

@@ -23,6 +23,7 @@ from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.importing import import_
 from saccade.cli.output import STREAM
+from saccade.cli.plan import plan
 from saccade.cli.prompt import prompt
 from saccade.cli.read import read
 from saccade.cli.see import see
@@ -73,6 +74,7 @@ for command in (
     evaluate,
     compare,
     transfer,
+    plan,
     import_,
     models,
     show,

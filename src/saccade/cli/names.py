@@ -29,6 +29,20 @@ def offered_recipes(context: "CompletionContext") -> list[str]:
     return bundled + list(TASKS) + _beginning(context.incomplete, "*.toml")
 
 
+def offered_cards(context: "CompletionContext") -> list[str]:
+    """Models, and presets."""
+    from saccade.presets.rows import PRESETS
+
+    return [*offered_models(context), *PRESETS]
+
+
+def offered_plans(context: "CompletionContext") -> list[str]:
+    """The presets, and what else can be planned."""
+    from saccade.presets.rows import PRESETS
+
+    return [*PRESETS, "lectures", *offered_recipes(context)]
+
+
 def _beginning(begun: str, pattern: str) -> list[str]:
     # Not Path.glob, which fails where a folder disappears meanwhile and drops a leading "./".
     return sorted(glob(escape(begun) + pattern))
@@ -36,5 +50,9 @@ def _beginning(begun: str, pattern: str) -> list[str]:
 
 ModelName = Annotated[str, Parameter(completer=offered_models)]
 """A bundled model's name, or a model folder."""
+ShownName = Annotated[str, Parameter(completer=offered_cards)]
+"""A bundled model's name, a model folder, or a preset."""
+PlannedName = Annotated[str, Parameter(completer=offered_plans)]
+"""A preset, a recipe, or a model folder."""
 RecipeName = Annotated[str, Parameter(completer=offered_recipes)]
 """A recipe's name, a recipe file, or a task."""

@@ -37,6 +37,7 @@ def train(
         saccade train en-es --data ~/data
         saccade train en-es --set train.steps=500 --set model.encoder.layers=2 --out runs/small
         saccade train my-recipe.toml
+        saccade train gpt2 my-book.txt --set model.layers=4 --set model.width=256 --set model.heads=4
 
     Your own files, by task. Tables are tab separated, .csv or .jsonl; all files UTF-8, plain, .gz or .xz:
 
@@ -55,13 +56,15 @@ def train(
         walking         a table of commands and actions, which stand between spaces: commands.tsv
         correction      none: it is trained by a recipe, such as speller
         pronunciation   none: it is trained by a recipe, such as pronouncer
+        routes          none: it is trained by a recipe, such as sail
 
     Ctrl-C saves and stops; `saccade resume DIR` continues from there.
 
     Parameters
     ----------
     recipe:
-        Name of a recipe, a recipe file (.toml), or a task (such as translation) followed by your files.
+        Name of a recipe, a recipe file (.toml); or a task (such as translation) or a preset (saccade plan lists them),
+        followed by your files.
     files:
         For a task: its files, see above.
     out:

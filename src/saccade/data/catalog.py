@@ -165,4 +165,11 @@ CATALOG = [
             for part in ("train", "test")
         ),
     ),
+    DataSet(
+        folder="sail_navigation",
+        what="routes through mazes that people described, with what was done; the mazes",
+        licence="GPL-2.0: models of it are not bundled",
+        source="github.com/lil-lab/navi resources (MacMahon et al. 2006), as JSON lines",
+        files=tuple(name for one in ("grid", "jelly", "l") for name in (f"map-{one}.xml", f"sail_{one}.jsonl")),
+    ),
 ]

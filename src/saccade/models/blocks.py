@@ -9,6 +9,7 @@ from saccade.nn.block import Block, Blocks
 from saccade.nn.feedforward import FeedForward, GatedFeedForward
 from saccade.nn.multihead import CrossAttention, SelfAttention
 from saccade.nn.norms import RESIDUALS, Norm, norms
+from saccade.nn.relative_bias import build_relative
 from saccade.nn.rotary import build_rotary
 from saccade.sites import Site
 
@@ -40,6 +41,7 @@ def _block(config: BlockConfig, site: Site, window: int | None, memories: Mappin
         key_heads=config.key_heads,
         rotary=rotary,
         window=window,
+        relative=build_relative(config.positions, config.width, config.heads),
         bias=config.bias,
         site=site,
     )

@@ -96,7 +96,7 @@ class RecurrentDecoder(Decoder):
         self.dropout = Dropout(config.dropout)
 
     def features(self, tokens_BT: Tensor, memory: AnyMemory | None = None) -> Tensor:
-        features_BTE, _ = self._write(tokens_BT, self.start(memory, rows_per_memory(tokens_BT, memory)))
+        features_BTE, _ = self.write(tokens_BT, self.start(memory, rows_per_memory(tokens_BT, memory)))
         return features_BTE
 
     def start(self, memory: AnyMemory | None, rows: int = 1) -> RecurrentState:
@@ -106,30 +106,30 @@ class RecurrentDecoder(Decoder):
         summary_MF = torch.cat([one.summary_MF for one in given.values()], dim=-1)
         first = self.begin(summary_MF).tanh().chunk(len(self.layers) * self._first.carries, dim=-1)
         layers = [tuple(first[i :: len(self.layers)]) for i in range(len(self.layers))]
-        seen = {
-            name: Seen(
-                keys_MSA=look.score.prepare(given[name].states_MSD),
-                values_MSD=given[name].states_MSD,
-                mask=_keys(given[name]),
-            )
-            for name, look in looks.items()
-        }
+        seen = {name: _prepared(look, given[name]) for name, look in looks.items()}
         summary_MC = first[0] if self.summarize is None else self.summarize(summary_MF).tanh()
         fed_ME = summary_MF.new_zeros(len(summary_MF), self.embed_width) if self.context == "feeding" else None
         return RecurrentState(layers, fed_ME, seen, summary_MC).repeat(rows)
+
+    def see(self, memories: Mapping[str, Memory], state: RecurrentState) -> RecurrentState:
+        """The state with these memories, one a row, in place of those of the same names: what is there to be looked at
+        changes from step to step, as a world does."""
+        looks = self._looks
+        seen = {name: _prepared(looks[name], memory) for name, memory in memories.items()}
+        return replace(state, seen={**state.seen, **seen})
 
     def extend(self, tokens_BT: Tensor, lengths_B: Tensor, state: State) -> tuple[Tensor, RecurrentState]:
         assert isinstance(state, RecurrentState)
         features = []
         for t, tokens_B in enumerate(tokens_BT.unbind(dim=1)):
-            features_B1E, after = self._write(tokens_B[:, None], state)
+            features_B1E, after = self.write(tokens_B[:, None], state)
             features.append(features_B1E)
             state = after.where(t < lengths_B, state)
         return self.logits(torch.cat(features, dim=1)), state
 
     def step(self, tokens_B: Tensor, state: State) -> tuple[Tensor, RecurrentState]:
         assert isinstance(state, RecurrentState)
-        features_B1E, after = self._write(tokens_B[:, None], state)
+        features_B1E, after = self.write(tokens_B[:, None], state)
         return self.logits(features_B1E[:, 0]), after
 
     @property
@@ -147,7 +147,7 @@ class RecurrentDecoder(Decoder):
         contexts = [look(q_BTH, state.seen[name]) for name, look in self._looks.items()]
         return contexts[0] if len(contexts) == 1 else torch.cat(contexts, dim=-1)
 
-    def _write(self, tokens_BT: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
+    def write(self, tokens_BT: Tensor, state: RecurrentState) -> tuple[Tensor, RecurrentState]:
         """Features of all steps, and the state after them."""
         x_BTE, looks = self.embed(tokens_BT), self._looks
         if self.context == "feeding":
@@ -229,5 +229,7 @@ class RecurrentDecoder(Decoder):
         return features
 
 
-def _keys(memory: Memory) -> Keys | None:
-    return None if memory.mask_MS is None else Keys(memory.mask_MS)
+def _prepared(look: RecurrentLook, memory: Memory) -> Seen:
+    """A memory as one look wants it."""
+    mask = None if memory.mask_MS is None else Keys(memory.mask_MS)
+    return Seen(look.score.prepare(memory.states_MSD), memory.states_MSD, mask)

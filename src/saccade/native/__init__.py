@@ -24,7 +24,7 @@ FLAGS = [
 ]
 
 
-FILES = ("threads.c", "linear.c", "maths.c", "attention.c", "choose.c", "stack.c", "training.c")
+FILES = ("threads.c", "linear.c", "maths.c", "attention.c", "choose.c", "stack.c", "convolution.c", "training.c")
 """In the order in which they build on one another."""
 ACTIVATIONS = {"relu": 0, "gelu": 1, "gelu-tanh": 2, "silu": 3}
 """As maths.c numbers them."""
@@ -93,6 +93,21 @@ class Job(ctypes.Structure):
         ("wanted", c_void_p),
         ("wanted_count", c_int),
         ("logits", c_void_p),
+    ]
+
+
+class PictureConvolution(ctypes.Structure):
+    _fields_ = [
+        ("linear", POINTER(Linear)),
+        ("norm", POINTER(Norm)),
+        *((name, c_int) for name in ("channels", "kernel", "down", "across", "pool_down", "pool_across", "activation")),
+    ]
+
+
+class Grids(ctypes.Structure):
+    _fields_ = [
+        *((name, c_int) for name in ("pictures", "height", "width")),
+        *((name, c_void_p) for name in ("x", "real", "add", "y")),
     ]
 
 
@@ -194,9 +209,13 @@ def _declare(library: ctypes.CDLL) -> None:
     library.pack_weights.restype = None
     library.run_linear.argtypes = [POINTER(Linear), c_void_p, c_int, c_void_p, c_int]
     library.run_stack.argtypes = [POINTER(Stack), POINTER(Job), c_int]
+    library.run_convolution.argtypes = [POINTER(PictureConvolution), POINTER(Grids), c_int]
     library.choose_best.argtypes = [c_void_p, c_int, c_int, c_int, c_void_p, c_void_p, c_int]
     library.choose_best.restype = None
-    library.cross_entropy.argtypes = [*(c_void_p, c_void_p, c_int, c_int, c_float, c_int, c_void_p, c_void_p, c_int)]
+    library.cross_entropy.argtypes = [
+        *(c_void_p, c_int, c_void_p, c_int, c_int, c_float, c_int),
+        *(c_void_p, c_void_p, c_int),
+    ]
     library.cross_entropy.restype = None
     library.add_dropped.argtypes = [c_void_p, c_void_p, c_void_p, c_int64, c_uint64, c_int, c_float, c_int]
     library.add_dropped.restype = None
@@ -210,10 +229,12 @@ def _declare(library: ctypes.CDLL) -> None:
 __all__ = [
     "MOST_HEAD_WIDTH",
     "MOST_INPUTS",
+    "Grids",
     "Job",
     "Layer",
     "Linear",
     "Norm",
+    "PictureConvolution",
     "Stack",
     "identity",
     "kernels",

@@ -91,30 +91,32 @@ INLINE __m256i sixteen_rounded(const float *x, __m256 factor) {
     return _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
 }
 
+/* Numbers times a factor as integers: bytes, or sixteen bits each. */
+static void round_numbers(const float *x, int count, float inverse, int bytes, char *values) {
+    __m256 factor = _mm256_set1_ps(inverse);
+    int8_t *small = (int8_t *)values;
+    int16_t *large = (int16_t *)values;
+    int i = 0;
+    for (; i + 16 <= count; i += 16) {
+        __m256i sixteen = sixteen_rounded(x + i, factor);
+        if (bytes)
+            _mm_storeu_si128((__m128i *)(small + i),
+                             _mm_packs_epi16(_mm256_castsi256_si128(sixteen), _mm256_extracti128_si256(sixteen, 1)));
+        else _mm256_storeu_si256((__m256i *)(large + i), sixteen);
+    }
+    for (; i < count; i++)
+        if (bytes) small[i] = (int8_t)lrintf(x[i] * inverse);
+        else large[i] = (int16_t)lrintf(x[i] * inverse);
+}
+
 static void round_row(const float *x, int count, const Rounded *rounded, int row) {
-    int bytes = in_bytes(rounded->bits), largest = bytes ? 127 : 4095, sum = 0;
+    int bytes = in_bytes(rounded->bits), largest = bytes ? 127 : 4095, size = bytes ? 1 : 2, sum = 0;
     char *values = rounded->values + row * rounded->stride;
     float most = largest_size(x, count);
     rounded->scales[row] = most / largest;
-    float inverse = most > 0 ? largest / most : 0;
-    __m256 factor = _mm256_set1_ps(inverse);
-    int i = 0;
-    if (bytes) {
-        int8_t *y = (int8_t *)values;
-        for (; i + 16 <= count; i += 16) {
-            __m256i sixteen = sixteen_rounded(x + i, factor);
-            _mm_storeu_si128((__m128i *)(y + i),
-                             _mm_packs_epi16(_mm256_castsi256_si128(sixteen), _mm256_extracti128_si256(sixteen, 1)));
-        }
-        for (; i < count; i++) y[i] = (int8_t)lrintf(x[i] * inverse);
-        for (; i < padded(count); i++) y[i] = 0;
-        for (int k = 0; k < count; k++) sum += y[k];
-    } else {
-        int16_t *y = (int16_t *)values;
-        for (; i + 16 <= count; i += 16) _mm256_storeu_si256((__m256i *)(y + i), sixteen_rounded(x + i, factor));
-        for (; i < count; i++) y[i] = (int16_t)lrintf(x[i] * inverse);
-        for (; i < padded(count); i++) y[i] = 0;
-    }
+    round_numbers(x, count, most > 0 ? largest / most : 0, bytes, values);
+    memset(values + (int64_t)count * size, 0, (int64_t)(padded(count) - count) * size);
+    if (bytes) for (int k = 0; k < count; k++) sum += ((const int8_t *)values)[k];
     rounded->excess[row] = 128 * sum;
 }
 

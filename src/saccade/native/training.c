@@ -1,31 +1,65 @@
 /* ---- training: cross-entropy, dropout with its sum, and heads that are taken apart ---- */
 
+INLINE float from_bfloat16(uint16_t rounded) {
+    uint32_t bits = (uint32_t)rounded << 16;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* To the nearest, ties to even, as PyTorch rounds; what is no number stays none. */
+INLINE uint16_t to_bfloat16(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+    return (bits & 0x7FFFFFFF) > 0x7F800000 ? 0x7FC0 : (uint16_t)rounded;
+}
+
+/* Numbers in memory are float32, or bfloat16 where `rounded`. */
+INLINE void load(const void *from, int rounded, float *to, int count) {
+    if (rounded) for (int i = 0; i < count; i++) to[i] = from_bfloat16(((const uint16_t *)from)[i]);
+    else if (from != to) memcpy(to, from, count * sizeof *to);
+}
+
+INLINE void store(const float *from, int rounded, void *to, int count) {
+    if (rounded) for (int i = 0; i < count; i++) ((uint16_t *)to)[i] = to_bfloat16(from[i]);
+    else if (from != to) memcpy(to, from, count * sizeof *from);
+}
+
 /* Per row: -log p(label) and the mean of -log p over the vocabulary; logits become the gradient of
    (1 - smoothing) * the one + smoothing * the other, if that is wanted. */
-void cross_entropy(float *logits, const int64_t *labels, int rows, int vocabulary, float smoothing, int gradient,
-                   float *likelihood, float *uniform, int threads) {
+void cross_entropy(void *logits, int rounded, const int64_t *labels, int rows, int vocabulary, float smoothing,
+                   int gradient, float *likelihood, float *uniform, int threads) {
     threads = enough(threads, 30.0 * rows * vocabulary);
-#pragma omp parallel for num_threads(threads)
-    for (int r = 0; r < rows; r++) {
-        float *row = logits + (int64_t)r * vocabulary, most = row[0], total = 0, sum = 0;
-        for (int v = 1; v < vocabulary; v++) most = row[v] > most ? row[v] : most;
-        for (int v = 0; v < vocabulary; v++) sum += row[v];
-        float label = row[labels[r]];
-        if (gradient) {
-            for (int v = 0; v < vocabulary; v++) {
-                float power = exponential(row[v] - most);
-                row[v] = power;
-                total += power;
+#pragma omp parallel num_threads(threads)
+    {
+        float *widened = rounded ? malloc(vocabulary * sizeof *widened) : NULL;
+#pragma omp for
+        for (int r = 0; r < rows; r++) {
+            void *here = (char *)logits + (int64_t)r * vocabulary * (rounded ? 2 : 4);
+            float *row = rounded ? widened : here, total = 0, sum = 0;
+            load(here, rounded, row, vocabulary);
+            float most = row[0], label = row[labels[r]];
+            for (int v = 1; v < vocabulary; v++) most = row[v] > most ? row[v] : most;
+            for (int v = 0; v < vocabulary; v++) sum += row[v];
+            if (gradient) {
+                for (int v = 0; v < vocabulary; v++) {
+                    float power = exponential(row[v] - most);
+                    row[v] = power;
+                    total += power;
+                }
+                float factor = 1 / total, even = smoothing / vocabulary;
+                for (int v = 0; v < vocabulary; v++) row[v] = row[v] * factor - even;
+                row[labels[r]] -= 1 - smoothing;
+                store(row, rounded, here, vocabulary);
+            } else {
+                for (int v = 0; v < vocabulary; v++) total += exponential(row[v] - most);
             }
-            float factor = 1 / total, even = smoothing / vocabulary;
-            for (int v = 0; v < vocabulary; v++) row[v] = row[v] * factor - even;
-            row[labels[r]] -= 1 - smoothing;
-        } else {
-            for (int v = 0; v < vocabulary; v++) total += exponential(row[v] - most);
+            float shift = most + logf(total);
+            likelihood[r] = shift - label;
+            uniform[r] = shift - sum / vocabulary;
         }
-        float shift = most + logf(total);
-        likelihood[r] = shift - label;
-        uniform[r] = shift - sum / vocabulary;
+        free(widened);
     }
 }
 
@@ -54,31 +88,6 @@ void add_dropped(const float *x, const float *f, float *y, int64_t count, uint64
         if (x) for (int i = 0; i < length; i++) y[from + i] = x[from + i] + (parts[i] >= limit ? f[from + i] * factor : 0);
         else for (int i = 0; i < length; i++) y[from + i] = parts[i] >= limit ? f[from + i] * factor : 0;
     }
-}
-
-INLINE float from_bfloat16(uint16_t rounded) {
-    uint32_t bits = (uint32_t)rounded << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* To the nearest, ties to even, as PyTorch rounds; what is no number stays none. */
-INLINE uint16_t to_bfloat16(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    uint32_t rounded = (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
-    return (bits & 0x7FFFFFFF) > 0x7F800000 ? 0x7FC0 : (uint16_t)rounded;
-}
-
-INLINE void load_head(const void *from, int rounded, float *to, int width) {
-    if (rounded) for (int i = 0; i < width; i++) to[i] = from_bfloat16(((const uint16_t *)from)[i]);
-    else memcpy(to, from, width * sizeof *to);
-}
-
-INLINE void store_head(const float *from, int rounded, void *to, int width) {
-    if (rounded) for (int i = 0; i < width; i++) ((uint16_t *)to)[i] = to_bfloat16(from[i]);
-    else memcpy(to, from, width * sizeof *from);
 }
 
 /* Pair i is turned by the angle whose cosine and sine are given; `halves`: it is channels i and i + width / 2, else
@@ -113,10 +122,10 @@ void copy_heads(const void *from, const int64_t *from_strides, int from_rounded,
             int64_t source = row * from_strides[0] + position * from_strides[1] + head * from_strides[2];
             int64_t target = row * to_strides[0] + position * to_strides[1] + head * to_strides[2];
             float x[MOST_HEAD_WIDTH], y[MOST_HEAD_WIDTH];
-            load_head((const char *)from + source * (from_rounded ? 2 : 4), from_rounded, x, width);
+            load((const char *)from + source * (from_rounded ? 2 : 4), from_rounded, x, width);
             const float *angle = cosines ? cosines + position * (width / 2) : NULL;
             if (angle) turn_head(x, y, width, angle, sines + position * (width / 2), backwards ? -1 : 1, halves);
-            store_head(angle ? y : x, to_rounded, (char *)to + target * (to_rounded ? 2 : 4), width);
+            store(angle ? y : x, to_rounded, (char *)to + target * (to_rounded ? 2 : 4), width);
         }
     }
 }

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from saccade.nn.attention import attend
 from saccade.nn.cache import Past
 from saccade.nn.masks import Band, Mask
+from saccade.nn.relative_bias import RelativeBias
 from saccade.nn.rotary import Rotary
 from saccade.nn.split_heads import Part, split_heads, splits_at_once
 from saccade.nn.stacked import Stacked
@@ -19,7 +20,8 @@ class SelfAttention(nn.Module):
 
     `key_heads`: several query heads share one head of keys and values, so that the cache is smaller (Ainslie et al.
     2023). `rotary` turns queries and keys by their position. `window`: nobody looks further back than so many
-    positions, its own counted (the locally banded layers of GPT-3; Child et al. 2019). Watchers are told the `site`.
+    positions, its own counted (the locally banded layers of GPT-3; Child et al. 2019). `relative` tells queries how far
+    back each key stands. Watchers are told the `site`.
     """
 
     def __init__(
@@ -30,6 +32,7 @@ class SelfAttention(nn.Module):
         key_heads: int | None = None,
         rotary: Rotary | None = None,
         window: int | None = None,
+        relative: RelativeBias | None = None,
         bias: bool = True,
         site: Site = READING,
     ) -> None:
@@ -39,7 +42,7 @@ class SelfAttention(nn.Module):
         self.key_heads = heads if key_heads is None else key_heads
         if heads % self.key_heads:
             raise ValueError(f"{heads} heads cannot share {self.key_heads} heads of keys and values evenly")
-        self.rotary, self.window = rotary, window
+        self.rotary, self.window, self.relative = rotary, window, relative
         self.head_width = width // heads
         self.sizes = [part * self.head_width for part in (heads, self.key_heads, self.key_heads)]
         self.project = Stacked(width, self.sizes, bias=bias)
@@ -55,7 +58,10 @@ class SelfAttention(nn.Module):
         if self.window is not None and k.shape[2] > self.window:
             band = Band(self.window, start)
             mask = band if mask is None else mask & band
-        out: Tensor = self.out(_merge(attend(self, q, k, v, mask=mask)))
+        bias = None
+        if self.relative is not None:
+            q, bias = self.relative(q, k.shape[2], start)
+        out: Tensor = self.out(_merge(attend(self, q, k, v, mask=mask, bias=bias)))
         return out
 
     def _queries_keys_values(self, x_BTE: Tensor, start: int | Tensor) -> tuple[Tensor, ...]:

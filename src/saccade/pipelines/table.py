@@ -180,5 +180,16 @@ TASKS = {
             limits={"longest": 10_000},
             files="a table of commands and their actions, which stand between spaces (.tsv, .csv, .jsonl)",
         ),
+        TaskRow(
+            name="routes",
+            verb="walk",
+            home="saccade.tasks.routes:RoutesTask",
+            pipeline="saccade.pipelines.route_walker:RouteWalker",
+            model="",
+            help="Walk through a maze by directions.",
+            takes=TEXT,
+            limits={"longest": 10_000},
+            files="nothing: it is trained by a recipe",
+        ),
     ]
 }

@@ -1,5 +1,6 @@
 """Convolutions over pictures in plain NumPy: windows laid side by side (im2col), one product each, norms folded in."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ NUMBERS_AT_ONCE = 4_000_000
 """Of the windows of one convolution: pictures go through all stages a few at a time, in the caches."""
 Real = Floats | None
 """1 where a field is of a picture, 0 elsewhere, [M, H, W, 1]; None: everywhere."""
+Stage = Callable[[Floats, Real], tuple[Floats, Real]]
+"""A grid and which of its fields are real -> the same of the next grid."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +68,9 @@ class PlainStage:
 
     def __call__(self, x: Floats, real: Real) -> tuple[Floats, Real]:
         stage, activation = self.stage, self.activation
-        real = _every(real, stage.stride)
+        real = every(real, stage.stride)
         x = self.first(x, stage.kernel, stage.stride, real)
-        real = _every(real, stage.pool)
+        real = every(real, stage.pool)
         x = activation(_pooled(x, stage.pool))
         for unit in self.more:
             x = activation(unit(x, stage.kernel, (1, 1), real))
@@ -95,7 +98,7 @@ class PlainConvolutions:
             key: weights[key] for key in weights if key.startswith("embed.") and not key.startswith("embed.stages.")
         }
         self.stages = [
-            PlainStage(config, number, part_of(weights, f"embed.stages.{number}"), name, memory)
+            self._stage(number, part_of(weights, f"embed.stages.{number}"), name, memory)
             for number in range(len(config.stages))
         ]
         self.at_once = max(1, NUMBERS_AT_ONCE // _largest(config))
@@ -111,7 +114,7 @@ class PlainConvolutions:
         x_MSD = parts[0] if len(parts) == 1 else np.concatenate(parts)
         mask_MS = None if mask_MHW is None else self._real(mask_MHW)
         if "embed.project.weight" in self.weights:
-            x_MSD = linear(self.weights, "embed.project", x_MSD)
+            x_MSD = self._projected(x_MSD)
         if self.config.positions:
             vectors = self.weights["embed.positions.vectors.weight"]
             places = vectors[self.config.extra :].reshape(*self.config.grid, -1)[: grid[0], : grid[1]]
@@ -121,6 +124,12 @@ class PlainConvolutions:
             x_MSD = np.concatenate([np.broadcast_to(first_1D, (memories, *first_1D.shape)), x_MSD], axis=1)
             mask_MS = None if mask_MS is None else np.pad(mask_MS, ((0, 0), (1, 0)), constant_values=True)
         return x_MSD, mask_MS, grid
+
+    def _stage(self, number: int, weights: Weights, name: str, memory: str) -> Stage:
+        return PlainStage(self.config, number, weights, name, memory)
+
+    def _projected(self, x_MSD: Floats) -> Floats:
+        return linear(self.weights, "embed.project", x_MSD)
 
     def _step(self, memories: int) -> int:
         # Who watches hears one look of all pictures, as of every other layer.
@@ -171,7 +180,7 @@ def _windows(x_MHWC: Floats, kernel: int, stride: Pair) -> tuple[Floats, Pair]:
     return windows.reshape(pictures * down * across, -1), (down, across)
 
 
-def _every(real: Real, steps: Pair) -> Real:
+def every(real: Real, steps: Pair) -> Real:
     return None if real is None else real[:, :: steps[0], :: steps[1]]
 
 

@@ -33,14 +33,15 @@ class PlainPatches:
             pictures_MHWC = np.where(mask_MHW[..., None], pictures_MHWC, 0)
             mask_MS = np.asarray(self._cut(mask_MHW[..., None], grid).any(axis=-1))
         where_SD = self.places[: grid[0], : grid[1]].reshape(grid[0] * grid[1], -1)
-        x_MSD: Floats = (
-            linear(self.weights, "embed.patches", self._cut(pictures_MHWC.astype(np.float32), grid)) + where_SD
-        )
+        x_MSD = self._vectors(self._cut(pictures_MHWC.astype(np.float32), grid)) + where_SD
         if self.config.class_token:
             first_1D = self.weights["embed.class_token"] + self.first
             x_MSD = np.concatenate([np.broadcast_to(first_1D, (memories, *first_1D.shape)), x_MSD], axis=1)
             mask_MS = None if mask_MS is None else np.pad(mask_MS, ((0, 0), (1, 0)), constant_values=True)
         return x_MSD, mask_MS, grid
+
+    def _vectors(self, patches_MSP: Floats) -> Floats:
+        return linear(self.weights, "embed.patches", patches_MSP)
 
     def _cut(self, pixels_MHWC: Source, grid: Grid) -> Source:
         """[M, S, patch · patch · C]: a patch is its pixels, row by row."""

@@ -17,7 +17,7 @@ from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.gpt import GptConfig
 from saccade.arch.positions import RotaryConfig
 from saccade.runtime.contract import AnyArrayMemory, Array, ArrayMemory, Booleans, Floats, Ids, Source
-from saccade.runtime.front_end import pictures_of
+from saccade.runtime.kernel_pictures import kernel_pictures
 from saccade.runtime.kernel_state import Int32s, KernelState, Memories
 from saccade.runtime.layers import Weights, merge_heads, rotate, split_heads
 from saccade.runtime.packed_layers import PackedLayers
@@ -41,6 +41,7 @@ def unknown_parts(config: BlockConfig) -> list[str]:
         f"norm = {config.norm!r}": config.norm not in KNOWN_NORMS,
         f"activation = {config.activation!r}": config.activation not in KNOWN_ACTIVATIONS,
         f"feedforward = {config.feedforward}": config.feedforward > native.MOST_INPUTS,
+        f"positions = {config.positions.kind!r}": config.positions.kind == "relative",
     }
     return [part for part, is_unknown in found.items() if is_unknown]
 
@@ -129,7 +130,7 @@ class KernelEncoder:
     """`PlainEncoder` in a call for some texts at a time. Where a mask hides positions, these are left out."""
 
     def __init__(self, config: StackConfig | BertConfig, weights: Weights, bits: int) -> None:
-        self.pictures = pictures_of(config.front_end, weights)
+        self.pictures = kernel_pictures(config.front_end, weights, bits)
         if self.pictures is None:
             self.embed = PlainEmbedding(config, weights)
         self.kernels = KernelStack(config, weights, bits)

@@ -89,10 +89,21 @@ def gelu_tanh(x: Floats) -> Floats:
 ACTIVATIONS = {"relu": relu, "gelu": gelu, "gelu-tanh": gelu_tanh, "silu": silu}
 
 
-def attend(name: str, site: Site, q: Floats, k: Floats, v: Floats, allowed: Booleans | None = None) -> Floats:
-    """softmax(q·k / √H) v for every head: [B, N, T, H]. `allowed` broadcasts to [B, N, T, S], True = may attend."""
+def attend(
+    name: str,
+    site: Site,
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    allowed: Booleans | None = None,
+    bias_BNTS: Floats | None = None,
+) -> Floats:
+    """softmax(q·k / √H + bias) v for every head: [B, N, T, H]. `allowed` broadcasts to [B, N, T, S], True = may
+    attend."""
     allowed = edited_mask(site, allowed, k.shape[-2])
     scores = q @ k.swapaxes(-1, -2) * np.float32(q.shape[-1] ** -0.5)
+    if bias_BNTS is not None:
+        scores = scores + bias_BNTS
     if allowed is not None:
         scores = np.where(allowed, scores, LOWEST)
     weights = softmax(scores)
@@ -117,6 +128,20 @@ def rotate(x_BNTH: Floats, positions_BT: Ids, config: RotaryConfig) -> Floats:
         return np.concatenate([one * cos - other * sin, one * sin + other * cos], axis=-1)
     one, other = x_BNTH[..., ::2], x_BNTH[..., 1::2]
     return np.stack([one * cos - other * sin, one * sin + other * cos], axis=-1).reshape(x_BNTH.shape)
+
+
+def by_distance(weights: Weights, q_BNTH: Floats, keys: int, positions_BT: Ids) -> tuple[Floats, Floats]:
+    """q + u, and (q + v)·W R_{i-j} / √H for every query i and key j (Dai et al. 2019, 3.3). Keys ahead of a query have
+    the distance 0: masks hide them."""
+    heads, width = q_BNTH.shape[1], q_BNTH.shape[3]
+    part = "self_attention.relative"
+    content, place = (weights[f"{part}.{name}_bias"].reshape(heads, 1, -1) for name in ("content", "place"))
+    places_PD = sinusoids(keys, heads * width, "halves")
+    r_NPH = linear(weights, f"{part}.place", places_PD).reshape(keys, heads, width).swapaxes(0, 1)
+    scores_BNTP = (q_BNTH + place) @ r_NPH.swapaxes(1, 2) * np.float32(width**-0.5)
+    distances_BTS = np.maximum(positions_BT[:, :, None] - np.arange(keys), 0)
+    bias_BNTS = np.take_along_axis(scores_BNTP, np.broadcast_to(distances_BTS[:, None], scores_BNTP.shape), axis=-1)
+    return q_BNTH + content, bias_BNTS
 
 
 def split_heads(x_BTD: Floats, heads: int) -> Floats:

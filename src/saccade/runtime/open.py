@@ -31,6 +31,7 @@ from saccade.runtime.contract import (
     Source,
 )
 from saccade.runtime.heads import head_outputs
+from saccade.runtime.kernel_pictures import KernelGrid, unknown_in_pictures
 from saccade.runtime.kernels import KernelDecoder, KernelEncoder, unknown_parts
 from saccade.runtime.layers import Weights, part_of, renamed
 from saccade.runtime.packing import BITS
@@ -87,7 +88,12 @@ def unknown_to_kernels(configs: Sequence[Part], memories: Sequence[str] = (SOURC
     """The parts that the kernels cannot run, as recipes name them."""
     found = [] if len(memories) == 1 else [f"encoders = {', '.join(memories)}"]
     for config in configs:
-        found += unknown_parts(config) if isinstance(config, BlockConfig) else [f"kind = {config.kind!r}"]
+        if not isinstance(config, BlockConfig | GridConfig):
+            found.append(f"kind = {config.kind!r}")
+        if isinstance(config, BlockConfig):
+            found += unknown_parts(config)
+        if isinstance(config, StackConfig | GridConfig):
+            found += unknown_in_pictures(config.front_end)
     return list(dict.fromkeys(found))
 
 
@@ -140,8 +146,7 @@ class SequenceRuntime:
         bits, writer = BITS[self.choice.how], self.config.decoder
         readers: dict[str, EncoderLike] = {}
         for name, reader in self.config.readers.items():
-            assert isinstance(reader, StackConfig)
-            readers[name] = KernelEncoder(reader, self.reading[name], bits)
+            readers[name] = _kernel_encoder(reader, self.reading[name], bits)
         assert isinstance(writer, StackConfig)
         (memory,) = readers
         return readers, KernelDecoder(writer, _looking_at_source(self.writing, memory), bits)
@@ -221,10 +226,10 @@ class EncoderRuntime:
         )
 
     @cached_property
-    def _fast(self) -> PlainEncoder | PlainGrid | KernelEncoder:
+    def _fast(self) -> PlainEncoder | PlainGrid | KernelEncoder | KernelGrid:
         if self.choice.engine != "kernels":
             return self.plain
-        return KernelEncoder(_stack(self.config.encoder), part_of(self.weights, "encoder"), BITS[self.choice.how])
+        return _kernel_encoder(self.config.encoder, part_of(self.weights, "encoder"), BITS[self.choice.how])
 
     @cached_property
     def _head(self) -> Weights:
@@ -273,6 +278,13 @@ def _write(decoder: AnyDecoder, memory: AnyArrayMemory | None, tokens_BT: Ids) -
     rows, length = tokens_BT.shape
     state = decoder.start(memory, 1 if memory is not None else rows)
     return decoder.extend(tokens_BT, np.full(rows, length), state, every=True)[0]
+
+
+def _kernel_encoder(config: EncoderConfig | HeadedConfig, weights: Weights, bits: int) -> KernelEncoder | KernelGrid:
+    if isinstance(config, GridConfig):
+        return KernelGrid(config, weights, bits)
+    assert isinstance(config, BertConfig | StackConfig)
+    return KernelEncoder(config, weights, bits)
 
 
 def _stack(config: HeadedConfig) -> BertConfig | StackConfig:

@@ -17,7 +17,7 @@ from saccade.arch.encoder_decoder import StackConfig
 from saccade.arch.gpt import GptConfig
 from saccade.arch.grid import GridConfig
 from saccade.arch.memories import named
-from saccade.arch.positions import LearnedConfig, RotaryConfig, SinusoidalConfig
+from saccade.arch.positions import LearnedConfig, RelativeConfig, RotaryConfig, SinusoidalConfig
 from saccade.runtime.contract import (
     AnyArrayMemory,
     ArrayMemories,
@@ -35,6 +35,7 @@ from saccade.runtime.layers import (
     ACTIVATIONS,
     Weights,
     attend,
+    by_distance,
     linear,
     merge_heads,
     normalise,
@@ -102,7 +103,10 @@ class PlainBlock:
             allowed = near if allowed is None else allowed & near
         if key_heads < config.heads:  # several query heads share a head of keys and values (Ainslie et al. 2023)
             k, v = (part.repeat(config.heads // key_heads, axis=1) for part in (k, v))
-        context = attend(f"{self.name}.self_attention", self.site, q, k, v, allowed)
+        bias = None
+        if isinstance(config.positions, RelativeConfig):
+            q, bias = by_distance(self.weights, q, k.shape[2], sight.positions_BT)
+        context = attend(f"{self.name}.self_attention", self.site, q, k, v, allowed, bias)
         return linear(self.weights, "self_attention.out", merge_heads(context))
 
     def _look_at(

@@ -1,6 +1,6 @@
 """Recurrent encoder and decoder in plain NumPy, from a fixed vector to attention; PyTorch's modules are its oracle."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -120,6 +120,12 @@ class RecurrentWriter:
         if self.config.attention in ("additive", "general"):
             keys_MSA = linear(self.weights, f"{named('cross_attention', name)}.score.key", keys_MSA)
         return SeenRows(keys_MSA, memory.states_MSD, memory.mask_MS)
+
+    def see(self, memories: Mapping[str, ArrayMemory], state: RecurrentRows) -> RecurrentRows:
+        """The state with these memories, one a row, in place of those of the same names: what is there to be looked at
+        changes from step to step, as a world does."""
+        seen = {name: self._prepared(name, memory) for name, memory in memories.items()}
+        return replace(state, seen={**state.seen, **seen})
 
     def extend(
         self, tokens_BT: Ids, lengths_B: Ids, state: RecurrentRows, *, every: bool = False

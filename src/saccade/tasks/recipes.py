@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from saccade.errors import UserError, WrongUse, did_you_mean
 from saccade.pipelines.load import row_named
 from saccade.pipelines.table import TASKS
+from saccade.presets.rows import PRESETS
 
 if TYPE_CHECKING:
     from saccade.tasks.contract import Task
@@ -35,5 +36,6 @@ def recipe_path(name: str) -> Path:
     names = sorted(path.stem for path in RECIPES.glob("*.toml"))
     if name not in names:
         known = f"the recipes are {', '.join(names)}; the tasks for your own files {', '.join(TASKS)}"
-        raise WrongUse(f"no recipe {name!r}{did_you_mean(name, names)}; {known}")
+        hint = did_you_mean(name, [*names, *PRESETS])
+        raise WrongUse(f"no recipe {name!r}{hint}; {known}; `saccade plan` lists the presets")
     return RECIPES / f"{name}.toml"

@@ -13,8 +13,10 @@ from saccade.data.text import data_folders
 from saccade.errors import UserError, WrongUse
 from saccade.pipelines.load import load, model_path
 from saccade.pipelines.table import TASKS
+from saccade.presets.rows import PRESETS
 from saccade.tasks.contract import StartingTask, Task
 from saccade.tasks.fit import Fitted, fit
+from saccade.tasks.preset_recipe import insist_it_can_be_held, preset_recipe
 from saccade.tasks.recipes import is_recipe, recipe_path, task_named
 from saccade.tasks.run import RECIPE, insist_same_start, read_run
 from saccade.tasks.start import SCRATCH, automatic_start, named_start
@@ -60,8 +62,8 @@ def train(
         classifier("what a film").text
         saccade.train("en-es", out="small", data="~/data", settings={"train.steps": 500, "model.encoder.layers": 2})
 
-    - `recipe`: a task, such as "translation", with your own `files`; or the name or file of a recipe, which names its
-      data.
+    - `recipe`: a task, such as "translation", with your own `files`; a preset, such as "gpt2", with files; or the name
+      or file of a recipe, which names its data.
     - `files`: the task's files; for classification a TSV with a column of texts and one of labels.
     - `out`: the output folder, which becomes the model folder. Default: runs/NAME.
     - `settings`: changes of the recipe by dotted key, as `--set` has them; tables in it are taken apart, so that
@@ -105,12 +107,13 @@ def train_named(
     init: str = "",
     show: Show,
 ) -> Fitted:
-    """Train by a recipe, or by a task and its files, in a new folder."""
+    """Train by a recipe, or by a task or a preset and files, in a new folder."""
+    preset = PRESETS.get(name)
     # A name may be that of a task and of a recipe: files go with the task.
-    if name in TASKS and (files or not is_recipe(name)):
+    if preset is not None or (name in TASKS and (files or not is_recipe(name))):
+        task, table = task_named(preset.task if preset else name), None
         if not files:
-            raise WrongUse(f"saccade train {name} needs files: {TASKS[name].files}")
-        task, table = task_named(name), None
+            raise WrongUse(f"saccade train {name} needs files: {TASKS[task.name].files}")
     else:
         if files:
             raise WrongUse(f"a recipe names its own data; files go with a task: saccade train translation {files[0]} …")
@@ -121,7 +124,9 @@ def train_named(
     _insist_on_an_encoder(task, init)
     with _new_run(out):
         messages: list[str] = []
-        if table is None:
+        if preset is not None:
+            table, messages = preset_recipe(preset, task, files, out, init)
+        elif table is None:
             table, messages = _own_table(task, files, out, changes, init)
         elif init:
             start = "" if init == SCRATCH else named_start(init)
@@ -130,6 +135,7 @@ def train_named(
         settled = task.recipe.read(changed(table, changes, task.recipe), where="recipe", notes=notes)
         for note in notes:
             print(f"saccade: {name}: {note}", file=sys.stderr)
+        insist_it_can_be_held(name, settled.table())
         log = show.log(out)
         for line in messages:
             log.say(line)
@@ -159,7 +165,8 @@ def go_on(run: Path, folders: Sequence[Path], show: Show, *, device: Device | No
 
 def run_folder(name: str, files: Sequence[Path], out: Path | None) -> Path:
     """Where a training goes by default."""
-    return out or Path("runs") / (files[0].stem if name in TASKS and files else Path(name).stem)
+    named = files[0].stem if name in TASKS and files else name if name in PRESETS else Path(name).stem
+    return out or Path("runs") / named
 
 
 def _insist_on_an_encoder(task: Task, init: str) -> None:

@@ -8,12 +8,14 @@ from torch import Tensor, nn
 
 from saccade.arch.front_end import PictureFrontEnd
 from saccade.data.batches import SequenceBatch
+from saccade.data.episodes import EpisodeBatch
 from saccade.data.labelled import TaggedBatch, TextBatch
 from saccade.data.permute import PermutedBatch
 from saccade.data.picture_batches import PictureBatch
 from saccade.data.rows import MaskedBatch
 from saccade.data.sentences import UNKNOWN
 from saccade.data.stream import LanguageBatch
+from saccade.models.acting import acted_features
 from saccade.models.bert import MaskedModel
 from saccade.models.contract import AnyMemory, Memory
 from saccade.models.encdec import EncoderDecoder
@@ -21,7 +23,7 @@ from saccade.models.gpt import LanguageModel
 from saccade.models.heads import ClassifierModel, TaggerModel
 from saccade.models.xlnet import Order, PermutationModel
 from saccade.nn.watch import watch
-from saccade.sites import SOURCE
+from saccade.sites import COMMAND, SOURCE, WORLD
 from saccade.train.contract import Losses
 from saccade.train.loss import cross_entropy
 
@@ -88,6 +90,31 @@ class SequenceObjective:
             *(logprobs_WMV, batch.labels_BT, columns_M, lengths_B),
             blank=self.blank, reduction="sum", zero_infinity=True,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class EpisodeObjective:
+    """Cross-entropy of each action of a demonstration, given the command, what was done before, and what is seen."""
+
+    smoothing: float = 0.0
+
+    def count(self, batch: EpisodeBatch) -> int:
+        return int(batch.real_BT.sum())
+
+    def flops(self, model: nn.Module, batch: EpisodeBatch) -> float:
+        assert isinstance(model, EncoderDecoder)
+        views, front = self.count(batch), model.config.readers[WORLD].front_end
+        assert isinstance(front, PictureFrontEnd)
+        positions = {COMMAND: _count(batch.source_BS, batch.source_mask_BS), WORLD: views * front.length}
+        return 3 * model.flops(positions, views)
+
+    def __call__(self, model: nn.Module, batch: EpisodeBatch) -> Losses:
+        assert isinstance(model, EncoderDecoder)
+        pictures_NHWC = batch.views_BTHWC[batch.real_BT].float() / 255
+        features_BTE = acted_features(
+            model, (batch.source_BS, batch.source_mask_BS), pictures_NHWC, batch.real_BT, batch.target_BT
+        )
+        return _losses(*_real(features_BTE, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
 
 
 @dataclass(frozen=True)
