@@ -68,7 +68,7 @@ def test_bash_completes_commands_options_models_and_recipes(tmp_path: Path) -> N
         "saccade translate --be",
         "saccade tag --format ",
         "saccade translate --model en",
-        "saccade show m",
+        "saccade show my",
         "saccade evaluate ./ru",
         "saccade train ",
         "saccade train classification mi",
