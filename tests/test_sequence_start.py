@@ -84,6 +84,18 @@ def test_with_a_vocabulary_of_its_own_shared_pieces_keep_their_vectors(first: Pa
     np.testing.assert_allclose(new[inside], old[inside], atol=1e-6)
 
 
+def test_a_recipe_keeps_its_own_vocabulary_where_that_is_asked_for(first: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(
+        (first / "recipe.toml").read_text(encoding="utf-8").replace("vocabulary = 300", "vocabulary = 305")
+    )
+    for own in (True, False):
+        run = tmp_path / str(own)
+        said = ask("train", recipe, "--from", first, "--out", run, *settings(*SHORT, f"own_vocabulary={own}".lower()))
+        assert said.code == 0, said.err
+        assert (read_toml(run / "recipe.toml")["tokens"]["vocabulary"] == 305) is own
+
+
 def weights_of(folder: Path) -> dict[str, np.ndarray]:
     return {name: np.array(weight) for name, weight in read_folder(folder).weights.items()}
 

@@ -130,7 +130,7 @@ def train_named(
             table, messages = _own_table(task, files, out, changes, init)
         elif init:
             start = "" if init == SCRATCH else named_start(init)
-            table = _started(table, start)
+            table = _started(table, start, changes)
         notes: list[str] = []
         settled = task.recipe.read(changed(table, changes, task.recipe), where="recipe", notes=notes)
         for note in notes:
@@ -177,9 +177,10 @@ def _insist_on_an_encoder(task: Task, init: str) -> None:
         model_path(init)  # or say that there is none, before the data is read
 
 
-def _started(table: Table, start: str) -> Table:
-    """The table of a recipe that starts from this model, which brings sizes and a vocabulary."""
-    brought = ("model",) if table.get("own_vocabulary") else ("model", "tokens")
+def _started(table: Table, start: str, changes: Sequence[Change]) -> Table:
+    """The table of a recipe that starts from this model, which brings sizes, and a vocabulary unless it has its own."""
+    own = dict(changes).get("own_vocabulary", table.get("own_vocabulary"))
+    brought = ("model",) if own else ("model", "tokens")
     return {key: value for key, value in table.items() if key not in brought} | {"init": start}
 
 
@@ -191,7 +192,7 @@ def _own_table(
         recipe, messages = task.recipe_for(files, out)
         if init in ("", SCRATCH):
             return recipe.table(), messages
-        return _started(recipe.table(), named_start(init)), [
+        return _started(recipe.table(), named_start(init), changes), [
             line for line in messages if not line.startswith("model: ")
         ]
     why: list[str] = []
