@@ -1,6 +1,6 @@
 """Changes that a visitor makes to a model, as the page writes them down, and the edit of `saccade.watch` they are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -37,16 +37,14 @@ class Hidden(Record):
 Change = Annotated[HeadOff | LayerOff | Hidden, Field(discriminator="kind")]
 
 
-def edit_of(changes: Sequence[HeadOff | LayerOff | Hidden], heads: Mapping[str, int]) -> Edit:
-    """`heads`: how many each layer has."""
-    off: list[tuple[str, int]] = []
+def edit_from(changes: Sequence[HeadOff | LayerOff | Hidden]) -> Edit:
+    """All changes together."""
     hidden: dict[str, list[int]] = {}
     for change in changes:
-        match change:
-            case HeadOff():
-                off.append((change.site, change.head))
-            case LayerOff():
-                off += [(change.site, head) for head in range(heads.get(change.site, 0))]
-            case Hidden():
-                hidden.setdefault(change.memory, []).append(change.place)
-    return Edit(without_heads=off, without_memory=hidden)
+        if isinstance(change, Hidden):
+            hidden.setdefault(change.memory, []).append(change.place)
+    return Edit(
+        without_heads=[(change.site, change.head) for change in changes if isinstance(change, HeadOff)],
+        without_layers=[change.site for change in changes if isinstance(change, LayerOff)],
+        without_memory=hidden,
+    )

@@ -11,6 +11,9 @@ from pydantic import Field
 
 from saccade.config import Record
 from saccade.errors import UserError, WrongUse
+from saccade.explaining.interventions import forced_under, labels_of, sweep
+from saccade.explaining.places import attention_layers
+from saccade.sites import Edit
 from saccade.view.models import Models
 from saccade.view.page import one_file
 from saccade.view.recording import to_bytes
@@ -41,6 +44,11 @@ class AskInside(Record):
     row: int = Field(ge=0, lt=10_000_000)
 
 
+class AskSweep(Record):
+    id: str = Field(max_length=100)
+    run: str = Field(max_length=100)
+
+
 class AskShare(Record):
     runs: tuple[str, ...] = Field(min_length=1, max_length=10)
 
@@ -57,8 +65,6 @@ class Desk:
     first: Values = field(default_factory=dict)
     """What the page shows when it opens: a model and an input."""
     runs: OrderedDict[str, Run] = field(default_factory=OrderedDict)
-    heads: dict[str, dict[str, int]] = field(default_factory=dict)
-    """How many heads each layer of a model has."""
     stopped: set[str] = field(default_factory=set)
     busy: threading.Lock = field(default_factory=threading.Lock)
     inside: tuple[tuple[str, str], list[dict[str, Any]]] | None = None
@@ -70,6 +76,7 @@ class Desk:
             "run": self.run,
             "head": self.head,
             "inside": self.look_inside,
+            "sweep": self.sweep,
             "cancel": self.cancel,
             "share": self.share,
         }
@@ -87,17 +94,10 @@ class Desk:
 
         with self.busy:
             report({"text": "", "step": 0, "part": 1})
-            if ask.model not in self.heads and any(change.kind == "layer" for change in ask.changes):
-                plain = ask.model_copy(update={"changes": ()})
-                self._learn(make_run(self.models, plain, {}, lambda _: None))
-            run = make_run(self.models, ask, self.heads.get(ask.model, {}), report)
-            self._learn(run)
+            parent = self.runs.get(ask.parent) if ask.parent is not None else None
+            run = make_run(self.models, ask, parent, report)
         self._keep(run)
         send(run.to_bytes())
-
-    def _learn(self, run: Run) -> None:
-        known = self.heads.setdefault(run.ask.model, {})
-        known.update({one.name: len(one.weights_NTS) for one in run.layers if one.name != "rollout"})
 
     def _keep(self, run: Run) -> None:
         self.runs[run.ask.id] = run
@@ -144,6 +144,22 @@ class Desk:
         plain = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in one.items()}
         off = ask.head in run.edit.heads_off(layer.name, shapes["q"][0])
         send(to_bytes({"shapes": shapes, "head": ask.head, "row": ask.row, "off": off}, plain))
+
+    def sweep(self, asked: Values, send: Send) -> None:
+        """One head after the other is switched off, and the run's own text weighed without it."""
+        ask = AskSweep.read(asked, where="sweep")
+        run = self.kept(ask.run)
+        with self.busy:
+            plain = forced_under(run.pipeline, run.answer, Edit())
+            layers = attention_layers(run.pipeline, run.answer)
+            total = sum(layer.heads for layer in layers)
+            send({"pieces": labels_of(plain), "total": total})
+            for removed in sweep(run.pipeline, run.answer, layers=layers):
+                if ask.id in self.stopped:
+                    raise Stopped
+                changes = removed.change_P.tolist()
+                send({"row": {"site": removed.layer.name, "head": removed.head - 1, "changes": changes}})
+        send({"done": True})
 
     def cancel(self, asked: Values, send: Send) -> None:
         """Ends what runs under this name at its next step."""

@@ -15,7 +15,7 @@ FOLDER = Path(saccade.look.__file__).parent / "page"
 TYPES = {".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 LARGEST_PAGE = 20 * 2**20
 """Bytes of a file that holds page and looks."""
-_IMPORT = re.compile(r'^import\s*\{([^}]*)\}\s*from\s*"(\.[^"]+)";?\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import\s*(\{[^}]*\}|htm)\s*from\s*"(\.[^"]+)";?\n', re.MULTILINE)
 _EXPORTS = re.compile(r"export\s*\{([^}]*)\};?\s*\Z")
 _DEFAULT = re.compile(r"export default\s+")
 
@@ -64,8 +64,8 @@ def _wrapped(path: Path, source: str) -> str:
         names = [part.split(" as ") for part in found[1].split(",")]
         pairs = {(part[1] if len(part) > 1 else part[0]).strip(): part[0].strip() for part in names}
         body = source[: found.start()]
-    else:
-        raise ValueError(f"{path.name}: its exports do not stand at its end")
+    else:  # a library of one function
+        pairs, body = {path.stem: "only"}, _DEFAULT.sub("const only = ", source)
     given = ", ".join(f"{name}: {own}" for name, own in pairs.items())
     return f"const {{ {', '.join(pairs)} }} = (() => {{ {body}\nreturn {{ {given} }}; }})();"
 

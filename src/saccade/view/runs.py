@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -15,6 +15,7 @@ from pydantic import Field
 from saccade.config import Record
 from saccade.decode.listen import listening
 from saccade.errors import UserError, WrongUse
+from saccade.explaining.interventions import forced_under, labels_of
 from saccade.look.record import LayerLooks
 from saccade.pipelines.answer import Answer
 from saccade.pipelines.completer import Completion
@@ -27,7 +28,7 @@ from saccade.runtime.contract import Floats
 from saccade.runtime.watch import ArraysHeard, watching
 from saccade.sites import Edit
 from saccade.view.architecture import parts_of
-from saccade.view.changes import MOST_CHANGES, Change, edit_of
+from saccade.view.changes import MOST_CHANGES, Change, edit_from
 from saccade.view.models import Models, model_of, vocabulary_of
 from saccade.view.recording import looks_values, planes, to_bytes, with_roll_out
 from saccade.view.written import Searches
@@ -102,11 +103,12 @@ class Run:
         return written_tokens(self.answer)
 
 
-def make_run(models: Models, ask: Ask, heads: dict[str, int], report: Callable[[Values], None]) -> Run:
-    """Answer and look, under the changes that are asked for. `report` hears of each step, and may raise to end it."""
+def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Values], None]) -> Run:
+    """Answer and look, under the changes that are asked for. `parent`: the run whose text is weighed under these changes.
+    `report` hears of each step, and may raise to end it."""
     began = time.perf_counter()
     offer, pipeline = models.offer(ask.model), models.open(ask.model)
-    edit, searches = edit_of(ask.changes, heads), Searches(vocabulary_of(pipeline), report)
+    edit, searches = edit_from(ask.changes), Searches(vocabulary_of(pipeline), report)
     raw, options = ask.raw(offer.takes), _options(pipeline, ask)
     if ask.prefix and isinstance(raw, str) and offer.task == "language":
         raw = raw + ask.prefix
@@ -126,10 +128,28 @@ def make_run(models: Models, ask: Ask, heads: dict[str, int], report: Callable[[
         "finished": [searches.finished(tokens) for tokens in written_tokens(answer)],
         "architecture": parts_of(model_of(pipeline).config),
     }
+    if parent is not None and parent.pipeline is pipeline:
+        record["weighed"] = _weighed(parent, edit)
     record["run"]["notes"] = [*answer.warnings, *([note] if note else [])]
     if (image := _picture(answer)) is not None:
         arrays["picture"] = image
     return Run(ask, edit, pipeline, answer, layers, kept, record, arrays)
+
+
+def _weighed(parent: Run, edit: Edit) -> Values | None:
+    """How likely the parent's text is under other changes, piece by piece: what can be compared."""
+    try:
+        before = forced_under(parent.pipeline, parent.answer, parent.edit)
+        after = forced_under(parent.pipeline, parent.answer, edit)
+    except UserError:
+        return None
+    return {
+        "run": parent.ask.id,
+        "pieces": labels_of(before),
+        "before": before.logprobs_IP[0].tolist(),
+        "after": after.logprobs_IP[0].tolist(),
+        "change": float(after.total_I[0] - before.total_I[0]),
+    }
 
 
 class _Forgets(list[Any]):
@@ -230,9 +250,3 @@ def _picture(answer: Answer) -> np.ndarray | None:
     written = BytesIO()
     answer.image.convert("RGB").save(written, "PNG")
     return np.frombuffer(written.getvalue(), dtype=np.uint8)
-
-
-def insist_on_runs(runs: Sequence[str], known: dict[str, Run]) -> None:
-    for one in runs:
-        if one not in known:
-            raise UserError("this run is no longer kept: run the input again")
