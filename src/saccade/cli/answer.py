@@ -126,6 +126,7 @@ def look(
     For example:
 
         saccade look en-es "this cat is very large" -o attention.png
+        saccade look en-es "this cat is very large" -o attention.html
         saccade look en-es "this cat is very large" --layer 1 --head 3
 
     Parameters
@@ -135,7 +136,7 @@ def look(
     input:
         A text or a file.
     output:
-        FILE.png or FILE.svg. Default: draw in the terminal.
+        FILE.png or FILE.svg; FILE.html is a page with all heads and steps. Default: draw in the terminal.
     layer:
         Layer to draw, counted from 1.
     head:
@@ -145,5 +146,11 @@ def look(
     question:
         What to ask about the picture, if the model answers questions.
     """
+    if output is not None and output.suffix.lower() == ".html":
+        if layer is not None or head is not None:
+            raise WrongUse(f"{output} holds all layers and heads; leave out --layer and --head")
+        from saccade.cli.view import write_page
+
+        return write_page(model, input, output, prefix=prefix, question=question)
     options = Options(prefix=prefix, look=output or Path("-"), layer=layer, head=head)
     return answer_all((input,), model, options, None, question=question)

@@ -31,6 +31,7 @@ from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
+from saccade.cli.view import view
 from saccade.cli.walk import walk
 from saccade.errors import UserError, did_you_mean
 
@@ -68,6 +69,7 @@ for command in (
     walk,
     run,
     look,
+    view,
     train,
     resume,
     clean,

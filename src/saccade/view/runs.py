@@ -125,6 +125,7 @@ def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Val
         "run": _described(ask, offer.task, offer.digest, answer, exact, time.perf_counter() - began),
         **found,
         "steps": [searches.values(tokens) for tokens in written_tokens(answer)],
+        "written": [len(tokens) for tokens in written_tokens(answer)],
         "finished": [searches.finished(tokens) for tokens in written_tokens(answer)],
         "architecture": parts_of(model_of(pipeline).config),
     }
