@@ -106,8 +106,8 @@ class Run:
 def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Values], None]) -> Run:
     """Answer and look, under the changes that are asked for. `parent`: the run whose text is weighed under these changes.
     `report` hears of each step, and may raise to end it."""
-    began = time.perf_counter()
     offer, pipeline = models.offer(ask.model), models.open(ask.model)
+    began = time.perf_counter()
     edit, searches = edit_from(ask.changes), Searches(vocabulary_of(pipeline), report)
     raw, options = ask.raw(offer.takes), _options(pipeline, ask)
     if ask.prefix and isinstance(raw, str) and offer.task == "language":

@@ -54,25 +54,34 @@ class Handler(BaseHTTPRequestHandler):
             return
         self.send_response(200)
         self._send_headers("application/octet-stream")
+        self.send_header("Transfer-Encoding", "chunked")
         self.send_header("Connection", "close")
         self.end_headers()
         self._answer(name, asked)
 
     def _answer(self, name: str, asked: Values) -> None:
         try:
-            self.server.desk.answers[name](asked, self._frame)
+            try:
+                self.server.desk.answers[name](asked, self._frame)
+            except Stopped:
+                self._frame({"stopped": True})
+            except UserError as error:
+                self._frame({"error": str(error)})
+            except (ConnectionError, TimeoutError):
+                raise
+            except Exception as error:
+                self._frame({"error": f"this is a defect of Saccade: {error!r}"[:400]})
+            self._chunk(b"")
         except (ConnectionError, TimeoutError):
             return  # the page has gone, or has stopped asking
-        except Stopped:
-            self._frame({"stopped": True})
-        except UserError as error:
-            self._frame({"error": str(error)})
-        except Exception as error:
-            self._frame({"error": f"this is a defect of Saccade: {error!r}"[:400]})
 
     def _frame(self, content: Values | bytes) -> None:
         kind, payload = (b"S", content) if isinstance(content, bytes) else (b"J", json.dumps(content).encode())
-        self.wfile.write(kind + len(payload).to_bytes(4, "little") + payload)
+        self._chunk(kind + len(payload).to_bytes(4, "little") + payload)
+
+    def _chunk(self, content: bytes) -> None:
+        """An empty one ends the answer, so that a page knows a whole answer from half of one."""
+        self.wfile.write(f"{len(content):x}\r\n".encode() + content + b"\r\n")
         self.wfile.flush()
 
     def _complaint(self, *, asks: bool) -> str | None:

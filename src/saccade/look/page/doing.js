@@ -1,7 +1,6 @@
 // What a visitor does: run, change, undo, go on from a candidate, compare, pin.
-import { axisLength, labelOf, shownText } from "./record.js";
-import { percent } from "./numbers.js";
-import { HALF } from "./numbers.js";
+import { axisLength, labelOf, shortName, shownText } from "./record.js";
+import { HALF, percent } from "./numbers.js";
 import { newId, runModel, stopRun, sweepHeads, wantPlane } from "./server.js";
 import { chosenOf, set, shownRun, slot, state } from "./state.js";
 import { base64OfBytes } from "./wire.js";
@@ -204,8 +203,8 @@ export function describeChange(change, run) {
     return `${label} hidden`;
   }
   const one = run?.looks.find((look) => look.site === change.site);
-  const where = one ? `${one.kind === "cross" ? one.memory : one.kind} layer ${one.layer}` : change.site;
-  return change.kind === "layer" ? `${where} off` : `${where}, head ${change.head + 1} off`;
+  const where = one ? shortName(one) : change.site;
+  return change.kind === "layer" ? `${where} layer ${one?.layer ?? ""} off` : `${where} head ${one?.layer ?? ""}.${change.head + 1} off`;
 }
 
 // From a candidate the model goes on as run C.
@@ -283,6 +282,7 @@ export function choose(look, plane, letter = state.showing) {
 
 export function planeName(one, plane) {
   if (one.site === "rollout") return `roll-out, ${one.title}`;
+  if (one.heads === 1) return `layer ${one.layer}, its only head`;
   return plane >= one.heads ? `layer ${one.layer}, mean of ${one.heads} heads` : `layer ${one.layer}, head ${plane + 1}`;
 }
 

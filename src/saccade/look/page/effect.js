@@ -3,7 +3,7 @@ import { html } from "./view.js";
 import { differenceColour } from "./colour.js";
 import { choose, runSweep, stopSweep } from "./doing.js";
 import { signed } from "./numbers.js";
-import { clipped, shownText } from "./record.js";
+import { clipped, shortName, shownText } from "./record.js";
 import { set, state } from "./state.js";
 
 export function Effect({ letter }) {
@@ -28,7 +28,7 @@ export function Effect({ letter }) {
       <tbody>${rows.map((row) => {
         const look = run.looks.findIndex((one) => one.site === row.site && one.part === state.part);
         const one = run.looks[look];
-        return html`<tr><th scope="row">${one ? html`<button class="quiet" onClick=${() => choose(look, row.head, letter)}>${one.kind === "cross" ? one.memory : one.kind} ${one.layer}.${row.head + 1}</button>` : `${row.site} ${row.head + 1}`}</th>
+        return html`<tr><th scope="row">${one ? html`<button class="quiet" onClick=${() => choose(look, row.head, letter)}>${shortName(one)} ${one.layer}.${row.head + 1}</button>` : `${row.site} ${row.head + 1}`}</th>
           <td style=${{ background: differenceColour(worth(row), largest) }}>${signed(worth(row), 3)}</td></tr>`;
       })}</tbody></table></div>
   </div>`;

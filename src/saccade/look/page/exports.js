@@ -1,5 +1,5 @@
 // What can be taken away: the page in one file, the head as picture or drawing, its numbers, a link. B is always stamped.
-import { currentTheme, weightColour, weightPixels } from "./colour.js";
+import { weightColour, weightPixels } from "./colour.js";
 import { describeChange, planeName } from "./doing.js";
 import { HALF } from "./numbers.js";
 import { axisLength, clipped, groupName, labelOf } from "./record.js";
@@ -137,8 +137,4 @@ export async function copyLink() {
   } catch {
     set({ note: `The link is the address of this page: it holds input, model and changes.`, dialog: "" });
   }
-}
-
-export function shownTheme() {
-  return currentTheme();
 }

@@ -15,7 +15,7 @@ export function linkParameters() {
   if (state.changes.length) parameters.set("changes", JSON.stringify(state.changes));
   const { look, plane } = state.chosen.A;
   if (look >= 0) parameters.set("head", `${look}.${plane}`);
-  if (state.view !== "matrix") parameters.set("view", state.view);
+  if (state.view !== "both") parameters.set("view", state.view);
   return parameters;
 }
 
@@ -31,7 +31,7 @@ export function readLink(models) {
   if (Number.isInteger(seed) && seed > 0) found.seed = seed;
   const head = /^(\d{1,5})\.(\d{1,5})$/.exec(parameters.get("head") ?? "");
   if (head) found.head = { look: Number(head[1]), plane: Number(head[2]) };
-  if (["matrix", "lines", "table", "picture", "sound"].includes(parameters.get("view"))) found.view = parameters.get("view");
+  if (["both", "matrix", "lines", "table", "picture", "sound"].includes(parameters.get("view"))) found.view = parameters.get("view");
   try {
     const changes = JSON.parse(parameters.get("changes") ?? "[]");
     if (Array.isArray(changes)) found.changes = changes.filter((one) => one && typeof one === "object").slice(0, 200);

@@ -1,9 +1,9 @@
 // Looks at a picture: bright where the focused word looked, and the path that the looks took, word by word.
 import { Component } from "./vendor/preact.js";
 import { html } from "./view.js";
-import { isChanged, pinAt } from "./doing.js";
+import { pinAt } from "./doing.js";
 import { HALF } from "./numbers.js";
-import { focus, onHover, set, setHover, state } from "./state.js";
+import { focus, onHover, setHover, state } from "./state.js";
 import { scaleTop } from "./legend.js";
 
 const pictures = new Map();

@@ -164,3 +164,10 @@ export function groupName(one) {
   if (one.kind === "decoder") return "Output looks at its past";
   return one.memory === "source" ? "Input looks at itself" : `${one.memory} looks at itself`;
 }
+
+// Who looks at what, in two words.
+export function shortName(one) {
+  const memory = one.memory === "source" ? "input" : one.memory;
+  if (one.kind === "encoder") return `${memory} → ${memory}`;
+  return one.kind === "decoder" ? "output → past" : `output → ${memory}`;
+}

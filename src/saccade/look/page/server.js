@@ -60,12 +60,12 @@ export function newId(letter) {
 
 // Steps are reported as they come; the record when it is whole.
 export async function runModel(values, onStep, signal) {
+  let found = null;
   for await (const frame of ask("run", values, signal)) {
     if (frame.json?.step) onStep(frame.json.step);
-    if (frame.json?.stopped) return null;
-    if (frame.tensors) return new RunRecord(frame.tensors.record, frame.tensors.arrays);
+    if (frame.tensors) found = new RunRecord(frame.tensors.record, frame.tensors.arrays);
   }
-  return null;
+  return found;
 }
 
 export function stopRun(id) {

@@ -16,7 +16,7 @@ export const state = {
   part: 0,
   pin: null, // {row, column, side: "row" | "column"}
   step: 0,
-  view: "matrix",
+  view: "both",
   panel: "step",
   changes: [],
   undone: [],

@@ -12,8 +12,9 @@ import { axisLength, groupName, labelOf } from "./record.js";
 import { wantPlane } from "./server.js";
 import { chosenOf, set, state } from "./state.js";
 
-const VIEWS = { matrix: "Matrix", lines: "Lines", table: "Table" };
+const VIEWS = { both: "Both", matrix: "Matrix", lines: "Lines", table: "Table" };
 const MOST_LINES = 2_200;
+const MOST_BESIDE = 20;
 
 export function ViewCard({ run, letter }) {
   const { look, plane } = chosenOf(letter);
@@ -22,7 +23,8 @@ export function ViewCard({ run, letter }) {
   const rows = run.rows(look);
   const columns = run.columns(look);
   const weights = wantPlane(run, look, plane);
-  const view = VIEWS[state.view] ? state.view : "matrix";
+  const small = weights && !(state.beside && state.runs[state.beside]) && Math.max(weights.rows, weights.columns) <= MOST_BESIDE;
+  const view = state.view === "both" && !small ? "matrix" : VIEWS[state.view] ? state.view : "matrix";
   const shared = { run, letter, look, plane, weights, theme: state.theme, pin: state.pin, stretched: state.stretched };
   const self = one.rows === one.columns;
   return html`<section class=${`card ${letter === "B" ? "isB" : ""}`} aria-label=${`Looks of ${letter}`}>
@@ -31,7 +33,7 @@ export function ViewCard({ run, letter }) {
       <h2>${groupName(one)} <span class="faint">${planeName(one, plane)}</span></h2>
       ${letter === "B" && html`<span class="stamp">CHANGED</span>`}
       <div class="tabs" role="group" aria-label="View">
-        ${Object.entries(VIEWS).map(([key, name]) => html`<button aria-pressed=${view === key} onClick=${() => set({ view: key })}>${name}</button>`)}
+        ${Object.entries(VIEWS).map(([key, name]) => html`<button aria-pressed=${view === key} disabled=${key === "both" && !small} onClick=${() => set({ view: key })}>${name}</button>`)}
       </div>
     </div>
     <div class="strips">
@@ -45,7 +47,9 @@ export function ViewCard({ run, letter }) {
     <${Pinned} run=${run} letter=${letter} look=${look} />
     ${!weights
       ? html`<p class="faint waitplane">${state.live ? "…" : "This head is not in the file: only its small picture is. It needs the model: saccade view"}</p>`
-      : view === "matrix"
+      : view === "both"
+        ? html`<div class="both"><${Matrix} ...${shared} /><${Lines} ...${shared} /></div>`
+        : view === "matrix"
         ? html`<${Matrix} ...${shared} />`
         : view === "lines"
           ? axisLength(rows) + axisLength(columns) > 2 * MOST_LINES
