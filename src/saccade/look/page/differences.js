@@ -1,11 +1,11 @@
 // Words that two texts share, in order: the longest common subsequence, with words that were taken away and added.
 
-const MOST = 1500;
+const MOST_WORDS = 1500;
 
 export function differences(before, after) {
   const one = before.match(/\s*\S+|\s+$/g) ?? [];
   const other = after.match(/\s*\S+|\s+$/g) ?? [];
-  if (one.length > MOST || other.length > MOST) return [["-", before], ["+", after]];
+  if (one.length > MOST_WORDS || other.length > MOST_WORDS) return [["-", before], ["+", after]];
   const width = other.length + 1;
   const lengths = new Uint16Array((one.length + 1) * width);
   for (let i = one.length - 1; i >= 0; i--) {

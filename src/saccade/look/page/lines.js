@@ -3,11 +3,11 @@ import { Component } from "./vendor/preact.js";
 import { html } from "./view.js";
 import { pinAt } from "./doing.js";
 import { HALF, percent } from "./numbers.js";
-import { axisLength, clipped, labelOf } from "./record.js";
+import { clipped, labelOf } from "./record.js";
 import { focus, onHover, setHover } from "./state.js";
 
 const LINE = 26;
-const TALLEST = 560;
+const TALLEST_LIST = 560;
 const AT_REST = 3;
 const SHARE = 0.95;
 
@@ -33,7 +33,7 @@ export class Lines extends Component {
     if (!this.canvas || !weights || !this.box.clientWidth) return;
     const width = this.box.clientWidth;
     const whole = Math.max(weights.rows, weights.columns) * LINE + 8;
-    const height = Math.min(whole, TALLEST);
+    const height = Math.min(whole, TALLEST_LIST);
     const scale = Math.min(2, devicePixelRatio || 1);
     if (this.canvas.width !== Math.round(width * scale) || this.canvas.height !== Math.round(height * scale)) {
       this.canvas.width = Math.round(width * scale);

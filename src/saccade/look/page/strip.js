@@ -2,7 +2,7 @@
 import { Component } from "./vendor/preact.js";
 import { html } from "./view.js";
 import { weightColour } from "./colour.js";
-import { isChanged, pinAt } from "./doing.js";
+import { pinAt } from "./doing.js";
 import { HALF } from "./numbers.js";
 import { clipped, labelOf, shownText } from "./record.js";
 import { focus, onHover, setHover, state } from "./state.js";

@@ -6,12 +6,12 @@ import { HALF } from "./numbers.js";
 import { axisLength, clipped, labelOf } from "./record.js";
 import { scaleTop } from "./legend.js";
 
-const MOST = 40;
+const MOST_FIELDS = 40;
 
 function around(pinned, count) {
-  if (count <= MOST) return [0, count];
-  const first = Math.min(Math.max(0, (pinned ?? 0) - MOST / 2), count - MOST);
-  return [first, first + MOST];
+  if (count <= MOST_FIELDS) return [0, count];
+  const first = Math.min(Math.max(0, (pinned ?? 0) - MOST_FIELDS / 2), count - MOST_FIELDS);
+  return [first, first + MOST_FIELDS];
 }
 
 export function TableView({ run, look, weights, pin, letter }) {
