@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -82,8 +83,16 @@ class Watched:
     def ready(self) -> Any:
         """The page, once its first answer is there."""
         self.page.wait_for_selector(".matrix canvas")
-        self.page.wait_for_function("document.querySelector('.readout')?.textContent.length > 0")
+        until(self.page, "document.querySelector('.readout')?.textContent.length > 0")
         return self.page
+
+
+def until(page: Any, condition: str, *, seconds: float = 30) -> None:
+    """Waits for what JavaScript says of the page. Playwright's own way is refused by the page's policy."""
+    ends = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < ends, f"never came true: {condition}"
+        page.wait_for_timeout(20)
 
 
 def output(page: Any, letter: str) -> str:

@@ -116,7 +116,7 @@ def test_the_own_names_are_let_in(server: ViewServer, host: str) -> None:
     assert "en-es" in json.dumps(found["models"])
 
 
-def test_two_host_headers_are_refused() -> None:
+def test_a_request_without_a_host_is_refused() -> None:
     assert Door(80).complaint({}, asks=False) is not None
 
 

@@ -78,7 +78,7 @@ export function cividis(share) {
 export function differenceColour(value, largest, theme = currentTheme()) {
   const share = Math.min(1, Math.abs(value) / Math.max(largest, 1e-9));
   const base = theme === "dark" ? [20, 23, 28] : [255, 255, 255];
-  const full = value < 0 ? (theme === "dark" ? [180, 83, 9] : [253, 174, 97]) : theme === "dark" ? [37, 99, 190] : [146, 197, 245];
+  const full = value < 0 ? (theme === "dark" ? [120, 53, 15] : [253, 174, 97]) : theme === "dark" ? [30, 64, 140] : [146, 197, 245];
   const mix = base.map((c, i) => Math.round(c + (full[i] - c) * Math.sqrt(share)));
   return `rgb(${mix[0]} ${mix[1]} ${mix[2]})`;
 }
