@@ -24,7 +24,7 @@ MARKUP = [
     "<b>bold</b> &amp; &lt;i&gt;",
     "&#60;script&#62;alert(1)",
     "'\"><script>alert(1)</script>",
-    "\" onmouseover=\"alert(1)",
+    '" onmouseover="alert(1)',
     "' autofocus onfocus='alert(1)",
     "${alert(1)} `${alert(2)}`",
     "{{constructor.constructor('alert(1)')()}}",

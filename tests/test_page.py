@@ -141,10 +141,7 @@ def test_two_models_side_by_side(live: Watched) -> None:
     assert output(page, "M").startswith(saccade.load("en-es-rnn", "exact")(SENTENCE).text)
     assert "its only head" in page.locator(".card").nth(1).inner_text()
     pieces(page, 1).nth(1).hover()
-    until(
-        page,
-        "[...document.querySelectorAll('.readout')].every(one => one.textContent.startsWith('gato'))"
-    )
+    until(page, "[...document.querySelectorAll('.readout')].every(one => one.textContent.startsWith('gato'))")
 
 
 def test_which_head_matters_and_its_numbers(live: Watched) -> None:
@@ -163,7 +160,9 @@ def test_which_head_matters_and_its_numbers(live: Watched) -> None:
         table = page.locator(".terms").nth(number)
         column = -2 if number == 1 else -1
         rows = [row.locator("td").all_inner_texts() for row in table.locator("tbody tr").all()]
-        found = [float(row[column].replace("−", "-").replace("+", "")) for row in rows if row[column] not in ("", "masked")]
+        found = [
+            float(row[column].replace("−", "-").replace("+", "")) for row in rows if row[column] not in ("", "masked")
+        ]
         assert sum(found[:-1]) == pytest.approx(found[-1], abs=0.01), "the terms add up to the sum"
     page.get_by_role("button", name="Model", exact=True).click()
     page.locator(".partbox.attention").first.wait_for()
@@ -279,7 +278,10 @@ def test_a_file_shows_recorded_looks_and_asks_nobody(chrome: Any, tmp_path: Path
         (b"\xff" * 64, "cut off"),
         (save({}, metadata={"record": json.dumps({"format": 99})}), "newer Saccade"),
         (save({}, metadata={"record": "7"}), "says nothing"),
-        ((200).to_bytes(8, "little") + b'{"w":{"dtype":"F16","shape":[4,4],"data_offsets":[0,99]}}'.ljust(200), "16 numbers"),
+        (
+            (200).to_bytes(8, "little") + b'{"w":{"dtype":"F16","shape":[4,4],"data_offsets":[0,99]}}'.ljust(200),
+            "16 numbers",
+        ),
     ],
     ids=["empty", "noise", "future", "no record", "oversized"],
 )
@@ -340,7 +342,10 @@ def test_hostile_inputs_are_shown_as_text(chrome: Any) -> None:
             value = text.replace("\r\n", "\n")
             assert shown[0] == value
             assert shown[1] == text
-            assert shown[2].startswith(text.strip(" ")[:20].replace("\t", "⇥").replace("\n", "↵")[:3]) or not text.isprintable()
+            assert (
+                shown[2].startswith(text.strip(" ")[:20].replace("\t", "⇥").replace("\n", "↵")[:3])
+                or not text.isprintable()
+            )
             assert page.evaluate(nodes) == usual, text[:40]
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), text[:40]
         for text in HOSTILE[::6]:

@@ -123,7 +123,10 @@ def test_a_request_without_a_host_is_refused() -> None:
 @pytest.mark.parametrize(
     ("path", "status"),
     [("/", 200), ("/main.js", 200), ("/vendor/htm.js", 200), ("/../safety.py", 404), ("/vendor/../main.js", 404)]
-    + [(path, 404) for path in ("/page.py", "/%2e%2e/pyproject.toml", "/vendor/", "/main.js/", "/index.html.bak", "//etc/passwd")],
+    + [
+        (path, 404)
+        for path in ("/page.py", "/%2e%2e/pyproject.toml", "/vendor/", "/main.js/", "/index.html.bak", "//etc/passwd")
+    ],
 )
 def test_files_of_the_page_and_no_others(server: ViewServer, path: str, status: int) -> None:
     line = http.client.HTTPConnection("127.0.0.1", server.door.port, timeout=20)
@@ -169,7 +172,9 @@ def test_what_cannot_be_meant_is_said_in_one_line(server: ViewServer, values: di
 @pytest.mark.parametrize("path", ["/head", "/inside", "/sweep", "/share"])
 def test_runs_that_are_not_there(server: ViewServer, path: str) -> None:
     more = {"look": 0, "plane": 0} if path == "/head" else {"look": 0, "head": 0, "row": 0} if path == "/inside" else {}
-    asked = {"runs": ["gone"]} if path == "/share" else {"run": "gone", **more} | ({"id": "s"} if path == "/sweep" else {})
+    asked = (
+        {"runs": ["gone"]} if path == "/share" else {"run": "gone", **more} | ({"id": "s"} if path == "/sweep" else {})
+    )
     (found,) = frames(post(server, path, asked)[1])
     assert isinstance(found, dict)
     assert "run its input again" in str(found["error"])
@@ -230,7 +235,11 @@ def test_a_run_that_was_cancelled_ends(server: ViewServer) -> None:
 
 
 def test_the_arrays_of_a_head_make_its_weights(models: Models) -> None:
-    for model, site in (("en-es", CROSS), ("en-es-rnn", "decoder.cross_attention"), ("stories", "decoder.blocks.0.self_attention")):
+    for model, site in (
+        ("en-es", CROSS),
+        ("en-es-rnn", "decoder.cross_attention"),
+        ("stories", "decoder.blocks.0.self_attention"),
+    ):
         run = make_run(models, Ask(id="a", model=model, text=SENTENCE, tokens=6), None, lambda _: None)
         arrays = look_inside(run, site)[0]
         look = next(one for one in run.layers if one.name == site)
@@ -278,7 +287,12 @@ def test_every_bundled_kind_makes_a_record(models: Models, model: str) -> None:
     text = "the cat sat on the [MASK]" if model == "bert-mini" else "teh cat sat"
     run = make_run(models, Ask(id="a", model=model, text=text, tokens=5), None, lambda _: None)
     site = run.layers[0].name
-    off = make_run(models, Ask(id="b", model=model, text=text, tokens=5, changes=({"kind": "layer", "site": site},)), run, lambda _: None)
+    off = make_run(
+        models,
+        Ask(id="b", model=model, text=text, tokens=5, changes=({"kind": "layer", "site": site},)),
+        run,
+        lambda _: None,
+    )
     assert record_of(run.to_bytes())["format"] == 1
     assert run.record["architecture"][0]["parts"]
     assert off.record["weighed"]["change"] != 0
@@ -329,7 +343,9 @@ def test_what_is_too_large_for_a_file_is_thinned_and_said(models: Models, monkey
 def test_the_files_of_the_page_are_small_plain_and_make_no_markup() -> None:
     files = [path for path in FOLDER.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 400_000
-    writes = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|\beval\(|new Function|DOMParser|srcdoc|createContextualFragment|setHTML")
+    writes = re.compile(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|\beval\(|new Function|DOMParser|srcdoc|createContextualFragment|setHTML"
+    )
     names: dict[str, list[str]] = {}
     for path in files:
         if path.suffix != ".js" or path.parent.name == "vendor":

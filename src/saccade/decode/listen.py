@@ -74,9 +74,7 @@ def tell_step(text: Text, written: list[list[int]], logprobs: list[float], logit
             list(zip(ids, values, strict=True)),
             max(0.0, 1.0 - float(np.exp(np.asarray(values, dtype=np.float64)).sum())),
         )
-        for tokens, logprob, ids, values in zip(
-            written, logprobs, tokens_KC.tolist(), likely_KC.tolist(), strict=True
-        )
+        for tokens, logprob, ids, values in zip(written, logprobs, tokens_KC.tolist(), likely_KC.tolist(), strict=True)
         if logprob > NEVER
     ]
     listener(SearchStep(text, found))

@@ -53,7 +53,7 @@ def joined_script() -> str:
 def _plain(path: Path, source: str) -> str:
     body = _IMPORT.sub("", source)
     if re.search(r"^import\b", body, re.MULTILINE) or "export default" in body:
-        raise ValueError(f"{path.name}: only `import {{names}} from \"./file.js\"` can be joined")
+        raise ValueError(f'{path.name}: only `import {{names}} from "./file.js"` can be joined')
     return re.sub(r"^export ", "", body, flags=re.MULTILINE)
 
 
