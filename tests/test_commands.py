@@ -43,6 +43,7 @@ COMMANDS = [
         "walk",
         "run",
         "look",
+        "explain",
     ),
     *(
         "train",

@@ -21,6 +21,7 @@ from saccade.cli.completion import completion
 from saccade.cli.describe import answer, caption
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
+from saccade.cli.explain import explain
 from saccade.cli.importing import import_
 from saccade.cli.output import STREAM
 from saccade.cli.plan import plan
@@ -68,6 +69,7 @@ for command in (
     walk,
     run,
     look,
+    explain,
     train,
     resume,
     clean,

@@ -156,9 +156,10 @@ class Tagger(Pipeline[TextItem, Tagged]):
             for count, end in zip(words.counts.tolist(), stops.tolist(), strict=True)
         ]
 
-    def forced(self, answer: Tagged, inputs: Sequence[str] | None = None) -> Forced:
-        """One piece for each word: its tag."""
-        sentences = [answer.sentence] if inputs is None else [sentence_of(text, 1) for text in inputs]
+    def forced(self, answer: Tagged, inputs: Sequence[str | Sentence] | None = None) -> Forced:
+        """One piece for each word: its tag. Inputs have as many words, and may be cut into words already."""
+        given = [answer.sentence] if inputs is None else inputs
+        sentences = [one if isinstance(one, Sentence) else sentence_of(one, 1) for one in given]
         wanted = [self.tags.index(tag) for tag in answer.tags]
         if any(len(one.words) != len(wanted) for one in sentences):
             raise WrongUse(f"each input must have {len(wanted)} words, as the answer has")
