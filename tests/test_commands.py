@@ -44,6 +44,7 @@ COMMANDS = [
         "run",
         "look",
         "explain",
+        "heads",
     ),
     *(
         "train",

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -284,11 +285,17 @@ def test_a_person_is_asked_by_the_command(tmp_path: Path) -> None:
     assert (tmp_path / "map.png").exists()
 
 
-def test_ctrl_c_prints_what_is_known_by_then() -> None:
-    timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
-    timer.start()
+def test_ctrl_c_prints_what_is_known_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    install = signal.signal
+
+    def installed(number: int, handler: Any) -> Any:
+        before = install(number, handler)
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        monkeypatch.setattr(signal, "signal", install)
+        return before
+
+    monkeypatch.setattr(signal, "signal", installed)
     said: Said = ask("explain", "en-es", SENTENCE, "--masks", "10000000", "--format", "json")
-    timer.cancel()
     assert said.code == 0
     assert 64 <= json.loads(said.out)["masks"] < 10_000_000
 

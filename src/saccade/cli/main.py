@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
-from saccade.cli.answer import look, run, translate
+from saccade.cli.answer import run, translate
 from saccade.cli.cache import cache
 from saccade.cli.catalog import data, models, show
 from saccade.cli.clean import clean
@@ -22,7 +22,9 @@ from saccade.cli.describe import answer, caption
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
 from saccade.cli.explain import explain
+from saccade.cli.heads import heads
 from saccade.cli.importing import import_
+from saccade.cli.look import look
 from saccade.cli.output import STREAM
 from saccade.cli.plan import plan
 from saccade.cli.prompt import prompt
@@ -70,6 +72,7 @@ for command in (
     run,
     look,
     explain,
+    heads,
     train,
     resume,
     clean,

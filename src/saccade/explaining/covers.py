@@ -70,6 +70,8 @@ def _spans(places: int, random: np.random.Generator) -> Floats:
 class TextCover(Cover):
     """The words of a text."""
 
+    axis: Pieces
+
     def __init__(
         self, text: str, *, blank: str = "", spans: Spans | None = None, wrap: Callable[[str], Any] = lambda text: text
     ) -> None:
@@ -168,6 +170,8 @@ def _upsampling(side: int, cells: int) -> list[Floats]:
 
 class SoundCover(Cover):
     """Stretches of a recording; what is covered is silent."""
+
+    axis: Time
 
     def __init__(
         self, samples: np.ndarray, rate: int, *, wrap: Callable[[np.ndarray], Any] = lambda samples: samples

@@ -63,7 +63,7 @@ def _read(pipeline: Pipeline[Any, Any], path: Path) -> list[Example]:
         if path.suffix not in (".tsv", ".csv"):
             return [Example(str(path))]
         return [_filed(path.parent, row, pipeline.source.asks) for row in _table(path) if len(row) > 1]
-    if isinstance(pipeline, Tagger):
+    if isinstance(pipeline, Tagger) and ".conllu" in path.suffixes:
         return [Example(one.text) for one in read_conllu(path)]
     if path.name.endswith((".tsv", ".tsv.xz", ".csv")):
         return [Example(row[0], row[1] if len(row) > 1 else None) for row in _table(path) if row and row[0].strip()]
