@@ -45,6 +45,7 @@ COMMANDS = [
         "look",
         "explain",
         "heads",
+        "align",
     ),
     *(
         "train",

@@ -1,7 +1,6 @@
 """Commands that ask a model: translate, run."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter

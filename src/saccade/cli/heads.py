@@ -31,9 +31,9 @@ def heads(
     """Switch off every head of a model in turn: what it costs, and what it does.
 
     The cost is what the log-probability of the output loses, per piece of it; where the data has outputs (the second
-    column of a table of translations), these are taken, else what the model says itself. What a head does is measured on
-    where it looks: the previous, the same or the next place, the same word elsewhere, punctuation, the beginning and end
-    marks, the diagonal.
+    column of a table of translations), these are taken, else what the model says itself. What a head does is measured
+    on where it looks: the previous, the same or the next place, the same word elsewhere, punctuation, the beginning and
+    end marks, the diagonal.
 
     For example:
 
@@ -47,7 +47,7 @@ def heads(
     model:
         Name of a bundled model, or a model folder.
     data:
-        Inputs: texts, a line each; a table; CoNLL-U; a folder of pictures. Default: the test part that the model carries.
+        Inputs: texts, a line each; a table; CoNLL-U; a folder of pictures. Default: the test part in the model.
     inputs:
         Inputs drawn from the data.
     seed:

@@ -80,7 +80,7 @@ def look(model: ModelName, input: str, *, options: LookOptions = DEFAULTS) -> in
     """Draw the attention weights of a model for one input, also of a translation that is given, also with parts of the
     model or of the input taken away.
 
-    With --without-… the answer is printed twice: as the model is, and without. Behind it stands what that changes in the
+    With --without-… the answer is printed twice: as the model is, and without. Then follows what that changes in the
     log-probability of each piece of the first answer.
 
     For example:

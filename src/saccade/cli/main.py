@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
+from saccade.cli.align import align
 from saccade.cli.answer import run, translate
 from saccade.cli.cache import cache
 from saccade.cli.catalog import data, models, show
@@ -73,6 +74,7 @@ for command in (
     look,
     explain,
     heads,
+    align,
     train,
     resume,
     clean,

@@ -58,8 +58,13 @@ def _on_grid(weights_S: Floats, axis: Axis, looks: Looks) -> tuple[Floats, Axis]
 
 
 def on_words(weights_S: Floats, axis: Pieces, text: str, spans: Sequence[tuple[int, int]]) -> Floats:
-    """Weights of pieces as those of words, which collect what their pieces have. Pieces are found in the text by
-    counting its letters."""
+    """Weights of pieces as those of words, which collect what their pieces have."""
+    found: Floats = weights_S.astype(np.float64) @ pieces_in_words(axis, text, spans)
+    return found
+
+
+def pieces_in_words(axis: Pieces, text: str, spans: Sequence[tuple[int, int]]) -> Floats:
+    """[S, W]: which share of each piece lies in each word. Pieces are found in the text by counting its letters."""
     owners = np.full(len(text), -1)
     for number, (start, stop) in enumerate(spans):
         owners[start:stop] = number
@@ -67,15 +72,15 @@ def on_words(weights_S: Floats, axis: Pieces, text: str, spans: Sequence[tuple[i
     lengths = [0 if label in (BEGIN_LABEL, END_LABEL) else len("".join(label.split())) for label in axis.labels]
     if (total := sum(lengths)) == 0 or not letters:
         raise UserError("the pieces that were read are not those of this text")
-    found, done = np.zeros(len(spans), dtype=np.float64), 0
-    for weight, length in zip(weights_S.tolist(), lengths, strict=True):
+    shares_SW, done = np.zeros((len(lengths), len(spans)), dtype=np.float64), 0
+    for row, length in enumerate(lengths):
         # Where a tokenizer changes letters, pieces are found by their share of all letters.
         first, last = (round(place * len(letters) / total) for place in (done, done + length))
         some = [owner for owner in letters[first:last] if owner >= 0]
         for owner in some:
-            found[owner] += weight / len(some)
+            shares_SW[row, owner] += 1 / len(some)
         done += length
-    return found
+    return shares_SW
 
 
 def on_pixels(weights_S: Floats, grid: Grid, height: int, width: int) -> Floats:

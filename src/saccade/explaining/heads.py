@@ -18,10 +18,10 @@ from saccade.runtime.contract import Floats
 from saccade.sites import Edit
 
 ROLES = ("previous", "same place", "next", "same word", "punctuation", "marks", "diagonal")
-"""What a head may look at: its neighbours, itself, the same word elsewhere, commas and stops, the beginning and the end,
-and, of what was read while writing, the place that lies as far along."""
+"""What a head may look at: its neighbours, itself, the same word elsewhere, commas and stops, the beginning and the
+end, and, of what was read while writing, the place that lies as far along."""
 CLEAR, CLEARER = 0.4, 2.0
-"""A role is a head's if this share of its weight is there, and so many times as much as if it looked everywhere alike."""
+"""A role is a head's if this share of its weight is there, and so many times as much as by looking everywhere alike."""
 SPREAD = 0.85
 """Share of the largest entropy from which a head is said to look everywhere."""
 NEAR = 1.5
@@ -105,18 +105,18 @@ def _look(study: HeadStudy, looks: LayerLooks) -> None:
     weights_TS = looks.weights_NTS[study.head - 1].astype(np.float64)
     study.entropies.append(entropy_share(weights_TS))
     for role, places_TS in role_places(looks).items():
-        share = share_of(weights_TS, places_TS)
+        share = share_of(weights_TS, places_TS, causal=looks.kind == "decoder")
         if share is not None:
             study.shares.setdefault(role, []).append(share)
 
 
-def share_of(weights_TS: Floats, places_TS: np.ndarray) -> tuple[float, float] | None:
+def share_of(weights_TS: Floats, places_TS: np.ndarray, *, causal: bool = False) -> tuple[float, float] | None:
     """Of the rows that have such places, the mean weight on them, and that of looking everywhere alike."""
-    rows_T = places_TS.any(axis=1)
+    seen_TS = np.tri(*weights_TS.shape, dtype=bool) if causal else np.ones(weights_TS.shape, dtype=bool)
+    rows_T = (places_TS & seen_TS).any(axis=1)
     if not rows_T.any():
         return None
-    seen_TS = weights_TS[rows_T] > 0
-    alike = (places_TS[rows_T] & seen_TS).sum(axis=1) / np.maximum(seen_TS.sum(axis=1), 1)
+    alike = (places_TS & seen_TS)[rows_T].sum(axis=1) / seen_TS[rows_T].sum(axis=1)
     return float((weights_TS[rows_T] * places_TS[rows_T]).sum(axis=1).mean()), float(alike.mean())
 
 

@@ -62,11 +62,11 @@ def _read(pipeline: Pipeline[Any, Any], path: Path) -> list[Example]:
     if pipeline.source.takes_files:
         if path.suffix not in (".tsv", ".csv"):
             return [Example(str(path))]
-        return [_filed(path.parent, row, pipeline.source.asks) for row in _table(path) if len(row) > 1]
+        return [_filed(path.parent, row, pipeline.source.asks) for row in read_table(path) if len(row) > 1]
     if isinstance(pipeline, Tagger) and ".conllu" in path.suffixes:
         return [Example(one.text) for one in read_conllu(path)]
     if path.name.endswith((".tsv", ".tsv.xz", ".csv")):
-        return [Example(row[0], row[1] if len(row) > 1 else None) for row in _table(path) if row and row[0].strip()]
+        return [Example(row[0], row[1] if len(row) > 1 else None) for row in read_table(path) if row and row[0].strip()]
     lines = [line.strip() for line in _text(path).splitlines() if line.strip()]
     if isinstance(pipeline, Completer):
         # A whole line is more than a prompt.
@@ -93,7 +93,8 @@ def _gapped(line: str) -> str:
     return " ".join([*words[:middle], GAP, *words[middle + 1 :]])
 
 
-def _table(path: Path) -> list[list[str]]:
+def read_table(path: Path) -> list[list[str]]:
+    """The rows of a table, without a line of names."""
     if path.suffix == ".csv":
         return list(csv.reader(io.StringIO(_text(path))))
     rows = [line.split("\t") for line in _text(path).splitlines()]
@@ -102,8 +103,8 @@ def _table(path: Path) -> list[list[str]]:
 
 def _text(path: Path) -> str:
     content = read_file(path, LARGEST)
-    if path.suffix in (".xz", ".gz"):
-        content = unpack(path, content, LARGEST)
+    if path.suffix == ".xz":
+        return unpack(path, content, LARGEST)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
