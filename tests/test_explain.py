@@ -16,13 +16,13 @@ from PIL import Image
 import saccade
 from planted import KINDS, errors
 from saccade.errors import UserError, WrongUse
+from saccade.explaining.boxes import subject_of
 from saccade.explaining.checks import check
 from saccade.explaining.covers import PictureCover, SoundCover, TextCover
 from saccade.explaining.curves import Curves, curves
 from saccade.explaining.explain import METHODS, explain, explained
 from saccade.explaining.questionnaire import digest_of, read_answers, write_form
 from saccade.explaining.rise import Estimate, rise
-from saccade.explaining.subjects import subject_of
 from tiny import Said, ask, insist_one_line
 
 SENTENCE = "this cat is very large"

@@ -103,7 +103,7 @@ def test_the_command_prints_and_draws(tmp_path: Path) -> None:
     assert max(row["cost"] for row in rows) > 0.05
     assert Image.open(tmp_path / "heads.png").width > 300
     insist_one_line(ask("heads", "en-es", tmp_path / "none.tsv"), 1, ["no such file"])
-    insist_one_line(ask("heads", "stories", tmp_path / "two.tsv", "--bleu"), 1, ["no input in it"])
+    insist_one_line(ask("heads", "tagger", tmp_path / "two.tsv", "--bleu"), 2, ["only for a translator"])
 
 
 # look

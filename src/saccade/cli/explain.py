@@ -18,9 +18,9 @@ from saccade.cli.start import load_model, starting
 from saccade.errors import UserError, WrongUse
 
 if TYPE_CHECKING:
-    from saccade.explaining.checks import Checked
+    from saccade.explaining.boxes import BlackBox
+    from saccade.explaining.checks import MethodCheck
     from saccade.explaining.explain import Explanation, Watch
-    from saccade.explaining.subjects import Subject
 
 PERSON = "person"
 """Stands for a model where the black box is one."""
@@ -133,8 +133,8 @@ def _check_options(model: str, input: str | None, options: ExplainOptions) -> No
             check_suffix(file)
 
 
-def _subject(model: str, input: str, options: ExplainOptions) -> "Subject":
-    from saccade.explaining.subjects import answer_subject, subject_of
+def _subject(model: str, input: str, options: ExplainOptions) -> "BlackBox":
+    from saccade.explaining.boxes import answer_subject, subject_of
     from saccade.pipelines.translator import Translator
 
     pipeline = load_model(model, None)
@@ -161,7 +161,7 @@ def _request(pipeline: Any) -> Any:
 
 
 @contextmanager
-def _watching(options: ExplainOptions, subject: "Subject") -> "Iterator[Watch]":
+def _watching(options: ExplainOptions, subject: "BlackBox") -> "Iterator[Watch]":
     """A progress bar; Ctrl-C and --until stop what it is for."""
     from saccade.explaining.covers import PictureCover
     from saccade.explaining.explain import MASKS
@@ -257,7 +257,7 @@ def _check(model: str, options: ExplainOptions) -> int:
         methods = tuple(one for one in methods if one != "gradient")
         tell("without PyTorch: gradient is left out", quiet=options.quiet)
     some = examples(pipeline, [path], options.inputs, options.seed)
-    table: list[Checked] = []
+    table: list[MethodCheck] = []
     with progress_bar("checking", quiet=options.quiet) as bar:
         pairs = [(one.raw, answer) for one in some for answer in _answer(pipeline, one, answered)]
         raws, answers = [raw for raw, _ in pairs], [answer for _, answer in pairs]
@@ -280,7 +280,7 @@ def _answer(pipeline: Any, one: Any, answered: Any) -> list[Any]:
     return found
 
 
-def _print_table(table: "list[Checked]", options: ExplainOptions) -> None:
+def _print_table(table: "list[MethodCheck]", options: ExplainOptions) -> None:
     if options.format == "json":
         for row in table:
             print(json.dumps(row.record()))

@@ -72,8 +72,11 @@ def heads(
     pipeline = load_model(model, None)
     from saccade.explaining.heads import study_heads
     from saccade.explaining.inputs import answered, examples, test_part
+    from saccade.pipelines.translator import Translator
 
     some = examples(pipeline, [test_part(pipeline) if data is None else data], inputs, seed)
+    if bleu and not (isinstance(pipeline, Translator) and any(one.target for one in some)):
+        raise WrongUse("--bleu: only for a translator, on a table with translations")
     answers = answered(pipeline, some, given=True)
     with progress_bar("inputs", quiet=quiet) as bar:
         studies: list[HeadStudy] = []
@@ -110,12 +113,9 @@ def _prune(pipeline: Any, some: "list[Example]", studies: "list[HeadStudy]", for
     from saccade.explaining.heads import removed_in_order
     from saccade.look.watch import watch
     from saccade.pipelines.pipeline import Request
-    from saccade.pipelines.translator import Translator
     from saccade.sites import Edit
 
     pairs = [(str(one.raw), one.target) for one in some if one.target]
-    if not isinstance(pipeline, Translator) or not pairs:
-        raise WrongUse("--bleu: only for a translator, on a table with translations")
     references = [[target] for _, target in pairs if target]
 
     def score(edit: Edit) -> float:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from saccade.errors import UserError
+from saccade.explaining.boxes import BlackBox, answer_subject
 from saccade.explaining.curves import Curves, curves
 from saccade.explaining.explain import Method, explained
-from saccade.explaining.subjects import Subject, answer_subject
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.pipeline import Pipeline
 from saccade.runtime.contract import Floats
@@ -23,7 +23,7 @@ RESAMPLES = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Checked:
+class MethodCheck:
     """One measure of one method over many inputs."""
 
     method: Method
@@ -79,7 +79,7 @@ def check(
     *,
     masks: int,
     seed: int = 0,
-) -> Iterator[list[Checked]]:
+) -> Iterator[list[MethodCheck]]:
     """The table of all methods, once after each input; the last one is of all. Inputs with fewer than three places say
     nothing and are left out."""
     found: dict[Method, list[Curves]] = {method: [] for method in methods}
@@ -101,16 +101,16 @@ def check(
         yield _table(found, random)
 
 
-def _curves(subject: Subject, method: Method, masks: int, seed: int) -> Curves:
+def _curves(subject: BlackBox, method: Method, masks: int, seed: int) -> Curves:
     explanation = explained(subject, method, seed, masks)
     return curves(subject.box, subject.cover, explanation.values_P)
 
 
-def _table(found: Mapping[Method, Sequence[Curves]], random: Sequence[Sequence[Curves]]) -> list[Checked]:
+def _table(found: Mapping[Method, Sequence[Curves]], random: Sequence[Sequence[Curves]]) -> list[MethodCheck]:
     table = []
     for method, some in found.items():
         for measure in MEASURES:
             values = np.array([getattr(one, measure) for one in some])
             plain = np.array([np.mean([getattr(one, measure) for one in orders]) for orders in random])
-            table.append(Checked(method, measure, values, plain))
+            table.append(MethodCheck(method, measure, values, plain))
     return table

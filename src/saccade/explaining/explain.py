@@ -12,11 +12,11 @@ import numpy as np
 from saccade.axes import Axis, Grid, Pieces
 from saccade.errors import UserError, WrongUse, did_you_mean
 from saccade.explaining.attending import attended, on_pixels, on_words
+from saccade.explaining.boxes import BlackBox, subject_of
 from saccade.explaining.covers import Cover, PictureCover, TextCover
 from saccade.explaining.curves import Curves, curves
 from saccade.explaining.rise import AT_ONCE, Estimate, rise, scored
 from saccade.explaining.rows import rows_of
-from saccade.explaining.subjects import Subject, subject_of
 from saccade.pipelines.answer import Values
 from saccade.pipelines.completer import Completion
 from saccade.pipelines.filler import GAP
@@ -55,7 +55,7 @@ class Explanation:
     """The whole input's: of a loaded model the geometric mean of the probabilities of what is explained."""
     masks: int
     """How many random masks were asked; 0 for other methods."""
-    subject: Subject = field(repr=False)
+    subject: BlackBox = field(repr=False)
 
     @property
     def labels(self) -> list[str]:
@@ -131,7 +131,7 @@ def explain(
 
 
 def explained(
-    subject: Subject, method: Method = "rise", seed: int = 0, masks: int | None = None, watch: Watch | None = None
+    subject: BlackBox, method: Method = "rise", seed: int = 0, masks: int | None = None, watch: Watch | None = None
 ) -> Explanation:
     """The same, of what is chosen already."""
     if method not in OF_BOXES and subject.pipeline is None:
@@ -152,7 +152,7 @@ def explained(
     return Explanation(method, subject.source, subject.text, cover.axis, values, errors, whole, asked, subject)
 
 
-def _rise(subject: Subject, seed: int, masks: int | None, watch: Watch | None) -> Estimate:
+def _rise(subject: BlackBox, seed: int, masks: int | None, watch: Watch | None) -> Estimate:
     count = MASKS["picture" if isinstance(subject.cover, PictureCover) else "other"] if masks is None else masks
     estimate = Estimate(subject.cover.places)
     for estimate in rise(subject.box, subject.cover, masks=count, seed=seed):
@@ -161,7 +161,7 @@ def _rise(subject: Subject, seed: int, masks: int | None, watch: Watch | None) -
     return estimate
 
 
-def _occlusion(subject: Subject, whole: float) -> Floats:
+def _occlusion(subject: BlackBox, whole: float) -> Floats:
     """What the score loses under windows that cover a place, on average."""
     masks_NP = subject.cover.windows()
     lost_N = np.concatenate(
@@ -175,7 +175,7 @@ def _occlusion(subject: Subject, whole: float) -> Floats:
     return values
 
 
-def _attention(subject: Subject, *, rolled: bool) -> Floats:
+def _attention(subject: BlackBox, *, rolled: bool) -> Floats:
     assert subject.pipeline is not None
     assert subject.answer is not None
     looks = subject.answer.looks.part(0)
@@ -199,7 +199,7 @@ def on_places(weights_S: Floats, axis: Axis, cover: Cover, source: str) -> Float
     return np.interp(np.linspace(0, 1, cover.places), np.linspace(0, 1, len(weights_S)), weights_S)
 
 
-def _gradient(subject: Subject) -> Floats:
+def _gradient(subject: BlackBox) -> Floats:
     if find_spec("torch") is None:
         raise UserError("gradients need PyTorch: pip install 'saccade[train]'; --method rise does without")
     values: Floats = import_module("saccade.explaining.gradient").gradient_values(subject)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from saccade.errors import UserError, WrongUse
+from saccade.explaining.boxes import BlackBox
 from saccade.explaining.covers import Cover, PictureCover, SoundCover, TextCover
-from saccade.explaining.subjects import Subject
 from saccade.runtime.contract import Floats
 from saccade.sources.picture import PictureSource
 from saccade.sources.sound import SoundSource
@@ -15,10 +15,10 @@ LONGER_SIDE = 96
 """Pixels of a picture's map: people see no finer differences through masks, and a form must stay small."""
 
 
-def person_subject(input: str, question: str | None) -> Subject:
+def person_subject(input: str, question: str | None) -> BlackBox:
     """A text, or a file with a picture or a sound, and what a person is asked about it."""
     cover, name = _cover(input)
-    return Subject(_nobody, cover, name, question or "Does this show what it is about?")
+    return BlackBox(_nobody, cover, name, question or "Does this show what it is about?")
 
 
 def _cover(input: str) -> tuple[Cover, str]:

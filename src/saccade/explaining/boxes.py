@@ -31,7 +31,7 @@ COVERED_WORD = "…"
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class BlackBox:
     """A black box, one input, and what of the output is explained."""
 
     box: Scorer = field(repr=False)
@@ -57,7 +57,7 @@ def subject_of(
     question: bool = False,
     request: Request | None = None,
     **options: Any,
-) -> Subject:
+) -> BlackBox:
     """`model` is a loaded model or a function; `word`: of the answer, counted from 1; `question`: cover that, not the
     picture."""
     if not isinstance(model, Pipeline):
@@ -74,7 +74,7 @@ def subject_of(
 
 def answer_subject(
     pipeline: Pipeline[Any, Any], raw: Any, answer: Answer, *, word: int | None = None, question: bool = False
-) -> Subject:
+) -> BlackBox:
     """Of an answer that is there, or was given."""
     forced = pipeline.forced(answer)
     pieces, text = (None, answer.text) if word is None else _word(forced, word)
@@ -84,7 +84,7 @@ def answer_subject(
         found = pipeline.forced(answer, inputs)
         return (found if pieces is None else found.only(pieces)).chance_I
 
-    return Subject(box, cover, " ".join(answer.source.split()), text, pipeline, answer, memory, pieces)
+    return BlackBox(box, cover, " ".join(answer.source.split()), text, pipeline, answer, memory, pieces)
 
 
 def _word(forced: Forced, word: int) -> tuple[list[int], str]:
@@ -149,7 +149,7 @@ def function_subject(
     rate: int = 16_000,
     fill: float | None = None,
     blank: str = "",
-) -> Subject:
+) -> BlackBox:
     """Any function of a text, a picture or a sound that gives a number, or several numbers or a table of them.
 
     `output`: which of several numbers; by default the one that is highest for the whole input. `batched`: the function
@@ -168,7 +168,7 @@ def function_subject(
     def box(inputs: Sequence[Any]) -> Floats:
         return np.array([_number(found, chosen) for found in call(inputs)], dtype=np.float64)
 
-    return Subject(box, cover, label, "score" if chosen is None else str(chosen))
+    return BlackBox(box, cover, label, "score" if chosen is None else str(chosen))
 
 
 def _raw_cover(raw: Any, *, rate: int, fill: float | None, blank: str) -> tuple[Cover, str]:
