@@ -325,3 +325,29 @@ def test_no_stop_is_left_behind() -> None:
     assert signal.getsignal(signal.SIGINT) is before
     with pytest.raises(WrongUse):
         list(rise(lambda inputs: np.zeros(3), TextCover("a b"), masks=4))
+
+
+# Gradients
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "word", "found"),
+    [
+        ("en-es", SENTENCE, 2, "cat"),
+        ("en-es-rnn", SENTENCE, 2, "cat"),
+        ("tagger", "The cat sat.", 3, "sat"),
+        ("speller", "I hav a cat", 2, "hav"),
+        ("pronouncer", "bike", None, None),
+        ("bert-mini", "the cat sat on the [MASK] and slept", None, None),
+        ("stories", "Tom had a red ball. Tom said", None, None),
+    ],
+)
+def test_gradients_are_those_of_small_steps_and_find_the_word(
+    name: str, text: str, word: int | None, found: str | None
+) -> None:
+    request = saccade.pipelines.pipeline.Request(max_tokens=4) if name == "stories" else None
+    explanation = explain(saccade.load(name), text, method="gradient", word=word, request=request)
+    assert np.isfinite(explanation.values_P).all()
+    assert explanation.values_P.any()
+    if found:
+        assert explanation.top(1)[0][0] == found

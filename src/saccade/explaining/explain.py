@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -15,6 +14,7 @@ from saccade.explaining.attending import attended, on_pixels, on_words
 from saccade.explaining.boxes import BlackBox, subject_of
 from saccade.explaining.covers import Cover, PictureCover, TextCover
 from saccade.explaining.curves import Curves, curves
+from saccade.explaining.gradient import gradient_values
 from saccade.explaining.rise import AT_ONCE, Estimate, rise, scored
 from saccade.explaining.rows import rows_of
 from saccade.pipelines.answer import Values
@@ -202,5 +202,12 @@ def on_places(weights_S: Floats, axis: Axis, cover: Cover, source: str) -> Float
 def _gradient(subject: BlackBox) -> Floats:
     if find_spec("torch") is None:
         raise UserError("gradients need PyTorch: pip install 'saccade[train]'; --method rise does without")
-    values: Floats = import_module("saccade.explaining.gradient").gradient_values(subject)
-    return values
+    values, axis = gradient_values(subject)
+    if isinstance(subject.cover, PictureCover) and axis is None:
+        # As if every pixel went from what covers it to what it is.
+        cover = subject.cover
+        moved_PC = (cover.flat_PC - cover.fill_C) / np.float32(255)
+        pixels: Floats = (values.reshape(cover.places, -1) * moved_PC).sum(axis=1)
+        return pixels
+    assert axis is not None
+    return on_places(values, axis, subject.cover, subject.source)
