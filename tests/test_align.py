@@ -122,3 +122,65 @@ def test_heads_are_chosen_without_gold_and_scored_with_it(tmp_path: Path) -> Non
 )
 def test_wrong_words_are_said(arguments: list[str], said: str) -> None:
     insist_one_line(ask("align", *arguments), 2, [said])
+
+
+# A head that is taught to align
+
+LETTERS = {name: f"{name[::-1]}o" for name in ("one", "two", "three", "four", "five", "six", "seven", "eight")}
+
+
+@pytest.fixture(scope="module")
+def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Words written backwards, and in reverse order: the diagonal is wrong everywhere but in the middle."""
+    folder, random = tmp_path_factory.mktemp("taught"), np.random.default_rng(0)
+    rows = [random.choice(list(LETTERS), int(random.integers(2, 7))).tolist() for _ in range(400)]
+    lines = [f"{' '.join(row)}\t{' '.join(LETTERS[word] for word in reversed(row))}\n" for row in rows]
+    (folder / "train.tsv").write_text("".join(lines), "utf-8")
+    (folder / "valid.tsv").write_text("".join(lines[:4]), "utf-8")
+    stack = "layers = 1\nwidth = 32\nheads = 2\nfeedforward = 64\ndropout = 0.0\n"
+    (folder / "toy.toml").write_text(
+        f'task = "translation"\nname = "toy"\nalignment = {{layer = 1, head = 2, weight = 1.0}}\n'
+        f'[data]\ntrain = ["train.tsv"]\nvalid = ["valid.tsv"]\n[tokens]\nvocabulary = 300\n'
+        f"[model.encoder]\n{stack}[model.decoder]\n{stack}"
+        "[train]\nsteps = 150\nbatch_tokens = 512\nwarmup = 20\nvalidate_every = 150\nadam = {rate = 5e-3}\n",
+        "utf-8",
+    )
+    said = ask("train", folder / "toy.toml", "--data", folder, "--out", folder / "model")
+    assert said.code == 0, said
+    return folder / "model"
+
+
+def test_a_head_learns_to_align_beside_the_translation(taught: Path) -> None:
+    translator = saccade.load(taught)
+    assert (translator.alignment.layer, translator.alignment.head) == (1, 2)
+    random, errors = np.random.default_rng(1), {}
+    rows = [random.choice(list(LETTERS), 5, replace=False).tolist() for _ in range(20)]
+    pairs = [read_pair(translator, " ".join(row), " ".join(LETTERS[word] for word in reversed(row))) for row in rows]
+    straight = frozenset((4 - j, j) for j in range(5))
+    gold = [GoldAlignment(straight, straight) for _ in rows]
+    for head in (0, 1):
+        aligner = Aligner((("decoder.blocks.0.cross_attention", head),), "reading")
+        errors[head] = alignment_scores([pair.links(aligner) for pair in pairs], gold).error
+    assert errors[1] < 0.1
+    assert errors[0] > 0.3, "the other head does as it likes"
+    said = ask("align", taught, " ".join(rows[0]), " ".join(LETTERS[word] for word in reversed(rows[0])))
+    assert said.lines == [write_links(pairs[0].links(Aligner((("decoder.blocks.0.cross_attention", 1),), "reading")))]
+
+
+def test_a_table_learns_which_tokens_translate_each_other() -> None:
+    from saccade.data.ragged import Ragged
+    from saccade.data.translation_table import learn_table
+
+    random = np.random.default_rng(0)
+    sources = [random.integers(0, 10, 6).tolist() for _ in range(300)]
+    targets = [[10 + (3 * token) % 10 for token in reversed(row)] for row in sources]
+    table = learn_table(Ragged.of(sources), Ragged.of(targets), 20).astype(np.float32)
+    for token in range(10):
+        assert table[token].argmax() == 10 + (3 * token) % 10
+        assert table[token].max() > 0.8
+
+
+def test_a_head_that_is_not_there_cannot_be_taught(taught: Path) -> None:
+    recipe = taught.parent / "toy.toml"
+    said = ask("train", recipe, "--data", taught.parent, "--out", taught.parent / "other", "--set", "alignment.head=3")
+    insist_one_line(said, said.code, ["alignment is of layer 1, head 3; the decoder has 1 layers of 2 heads"])

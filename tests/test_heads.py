@@ -11,7 +11,7 @@ from PIL import Image
 import saccade
 from saccade.axes import Pieces
 from saccade.explaining.heads import HeadStudy, removed_in_order, role_places, share_of, study_heads
-from saccade.explaining.inputs import answered, examples, test_part
+from saccade.explaining.inputs import answered, examples, carried_part
 from saccade.explaining.interventions import exactly, sweep
 from saccade.explaining.places import AttentionLayer
 from saccade.look.head_grid import entropy_share
@@ -85,7 +85,7 @@ def test_the_cost_of_a_head_is_the_mean_of_what_the_outputs_lose() -> None:
 
 def test_inputs_are_drawn_alike_and_targets_are_taken() -> None:
     translator = saccade.load("en-es")
-    part = test_part(translator)
+    part = carried_part(translator)
     some = examples(translator, [part], 4, seed=1)
     assert some == examples(translator, [part], 4, seed=1)
     assert some != examples(translator, [part], 4, seed=2)

@@ -31,7 +31,7 @@ class AlignOptions:
     """Which heads, and what is written."""
 
     heads: str | None = None
-    "Heads to average, such as cross:2.3,cross:3.1@reading, as --choose names them. Default: the layer drawn."
+    "Heads to average, as --choose names them, such as cross:2.3,cross:3.1@reading. Default: the taught or the drawn ones."
     choose: Path | None = None
     "Choose the heads on this table of sentences and translations, and name them."
     gold: Path | None = None
@@ -158,11 +158,14 @@ def _layers(translator: Any, pair: tuple[str, str]) -> "list[AttentionLayer]":
 
 
 def _aligner(translator: Any, pair: tuple[str, str], options: AlignOptions) -> "Aligner":
-    """What was asked for; else the layer that is drawn, all its heads."""
+    """What was asked for; else the head that was taught to align; else the layer that is drawn, all its heads."""
     from saccade.explaining.aligning import WHEN, Aligner
     from saccade.explaining.places import head_named
 
     layers = _layers(translator, pair)
+    taught = translator.alignment
+    if options.heads is None and taught is not None:
+        return Aligner(((layers[taught.layer - 1].name, taught.head - 1),), "reading")
     if options.heads is None:
         layer = layers[min(translator.layer, len(layers)) - 1]
         return Aligner(tuple((layer.name, head) for head in range(layer.heads)))
@@ -217,10 +220,11 @@ def _score(model: str, options: AlignOptions) -> int:
         dev = 0 if options.heads else DEV
         chosen = _aligner(translator, pairs[0], options) if options.heads else choose_by_gold(read[:dev], gold[:dev])
         told = chosen.spelt(_layers(translator, pairs[0]))
-        drawn = _aligner(translator, pairs[0], AlignOptions())
+        default = _aligner(translator, pairs[0], AlignOptions())
         rest = f"the other {len(pairs) - dev}" if dev else f"all {len(pairs)}"
         results[f"diagonal, {rest}"] = alignment_scores(plain[dev:], gold[dev:])
-        results[f"the layer drawn, {rest}"] = evaluate_alignment(read[dev:], gold[dev:], drawn)
+        known = "the head taught to align" if translator.alignment else "the layer drawn"
+        results[f"{known}, {rest}"] = evaluate_alignment(read[dev:], gold[dev:], default)
         how = f"chosen on the first {dev}" if dev else "as asked"
         results[f"{told} ({how}), {rest}"] = evaluate_alignment(read[dev:], gold[dev:], chosen)
     if options.format == "json":

@@ -245,11 +245,11 @@ def _check(model: str, options: ExplainOptions) -> int:
     from importlib.util import find_spec
 
     from saccade.explaining.checks import check
-    from saccade.explaining.inputs import answered, examples, test_part
+    from saccade.explaining.inputs import answered, examples, carried_part
 
     pipeline = load_model(model, None)
     assert options.check is not None
-    path = test_part(pipeline) if options.check == CARRIED and not CARRIED.exists() else options.check
+    path = carried_part(pipeline) if options.check == CARRIED and not CARRIED.exists() else options.check
     if not path.exists():
         raise UserError(f"{path}: no such file or folder")
     methods = CHECKED if options.method is None else (options.method,)

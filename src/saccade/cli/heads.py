@@ -71,10 +71,10 @@ def heads(
         raise UserError(f"{data}: no such file or folder")
     pipeline = load_model(model, None)
     from saccade.explaining.heads import study_heads
-    from saccade.explaining.inputs import answered, examples, test_part
+    from saccade.explaining.inputs import answered, examples, carried_part
     from saccade.pipelines.translator import Translator
 
-    some = examples(pipeline, [test_part(pipeline) if data is None else data], inputs, seed)
+    some = examples(pipeline, [carried_part(pipeline) if data is None else data], inputs, seed)
     if bleu and not (isinstance(pipeline, Translator) and any(one.target for one in some)):
         raise WrongUse("--bleu: only for a translator, on a table with translations")
     answers = answered(pipeline, some, given=True)

@@ -25,7 +25,7 @@ MOST_HEADS = 6
 WHEN = ("writing", "reading")
 """The look that decides a token, and the one after it was read."""
 TOKEN = re.compile(r"\S+")
-JOINED = re.compile(r"\s+([.,;:!?%)\]»”’]+(?:\s|$))|([(\[«“])\s+|\s*(['’])\s*")
+JOINED = re.compile(r"\s+([.,;:!?%)\]»”’]+)(?=\s|$)|([(\[«“])\s+|\s*(['’])\s*")
 
 
 @dataclass(frozen=True)

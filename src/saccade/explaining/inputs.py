@@ -38,7 +38,7 @@ class Example:
     target: str | None = None
 
 
-def test_part(pipeline: Pipeline[Any, Any]) -> Path:
+def carried_part(pipeline: Pipeline[Any, Any]) -> Path:
     """The test part in the folder of a model."""
     home = pipeline.home
     found = None if home is None else carried_test(home.path, read_folder(home.path).config.sha256)
