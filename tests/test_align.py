@@ -177,7 +177,7 @@ def test_a_table_learns_which_tokens_translate_each_other() -> None:
     table = learn_table(Ragged.of(sources), Ragged.of(targets), 20).astype(np.float32)
     for token in range(10):
         assert table[token].argmax() == 10 + (3 * token) % 10
-        assert table[token].max() > 0.8
+        assert table[token].max() > 0.5
 
 
 def test_a_head_that_is_not_there_cannot_be_taught(taught: Path) -> None:

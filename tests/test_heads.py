@@ -11,7 +11,7 @@ from PIL import Image
 import saccade
 from saccade.axes import Pieces
 from saccade.explaining.heads import HeadStudy, removed_in_order, role_places, share_of, study_heads
-from saccade.explaining.inputs import answered, examples, carried_part
+from saccade.explaining.inputs import answered, carried_part, examples
 from saccade.explaining.interventions import exactly, sweep
 from saccade.explaining.places import AttentionLayer
 from saccade.look.head_grid import entropy_share

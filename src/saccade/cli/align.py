@@ -31,7 +31,7 @@ class AlignOptions:
     """Which heads, and what is written."""
 
     heads: str | None = None
-    "Heads to average, as --choose names them, such as cross:2.3,cross:3.1@reading. Default: the taught or the drawn ones."
+    "Heads to average, as --choose names them: cross:2.3,cross:3.1@reading. Default: the taught one, or those drawn."
     choose: Path | None = None
     "Choose the heads on this table of sentences and translations, and name them."
     gold: Path | None = None

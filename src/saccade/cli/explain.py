@@ -245,7 +245,7 @@ def _check(model: str, options: ExplainOptions) -> int:
     from importlib.util import find_spec
 
     from saccade.explaining.checks import check
-    from saccade.explaining.inputs import answered, examples, carried_part
+    from saccade.explaining.inputs import answered, carried_part, examples
 
     pipeline = load_model(model, None)
     assert options.check is not None

@@ -71,7 +71,7 @@ def heads(
         raise UserError(f"{data}: no such file or folder")
     pipeline = load_model(model, None)
     from saccade.explaining.heads import study_heads
-    from saccade.explaining.inputs import answered, examples, carried_part
+    from saccade.explaining.inputs import answered, carried_part, examples
     from saccade.pipelines.translator import Translator
 
     some = examples(pipeline, [carried_part(pipeline) if data is None else data], inputs, seed)
