@@ -108,5 +108,5 @@ def written_page(tmp_path: Path, *, model: str = "en-es", text: str = "this cat 
     from saccade.cli.view import write_page
 
     file = tmp_path / "look.html"
-    write_page(model, text, file, prefix="", question=None, quiet=True)
+    write_page(model, text, file, quiet=True)
     return file

@@ -43,6 +43,9 @@ COMMANDS = [
         "walk",
         "run",
         "look",
+        "explain",
+        "heads",
+        "align",
     ),
     *(
         "train",

@@ -1,5 +1,7 @@
 """Interventions: on every bundled kind of model, what is taken away changes the output as it does in PyTorch."""
 
+import math
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +11,14 @@ import torch
 import saccade
 from conftest import MARKS, on_plain, random_sequences, small_model
 from saccade.errors import UserError, WrongUse
+from saccade.explaining.boxes import answer_subject
+from saccade.explaining.explain import explained
 from saccade.explaining.interventions import exactly, forced_under, intervene, sweep
 from saccade.explaining.places import attention_layers, edit_of
 from saccade.pipelines.pipeline import Request
 from saccade.sites import Edit
 from saccade.sources.text import pad_sources
+from small_pictures import pipelines
 
 MODELS = [
     ("en-es", "this cat is very large"),
@@ -25,6 +30,7 @@ MODELS = [
     ("tagger", "The cat sat."),
 ]
 SENTENCE = "this cat is very large"
+PICTURES = pipelines()
 
 
 @pytest.mark.parametrize(("name", "text"), MODELS)
@@ -148,3 +154,77 @@ def test_inputs_in_the_place_of_another_are_those_of_one_sentence(tmp_path: Path
     translator = saccade.load("en-es")
     with pytest.raises(UserError, match="2 sentences"):
         translator.forced(translator("He came. She went."), ["He came."])
+
+
+# Pictures
+
+
+@pytest.mark.parametrize("name", list(PICTURES))
+def test_models_of_pictures_are_weighed_without_heads_and_cells_and_explained(name: str) -> None:
+    pipeline, raw = PICTURES[name]
+    before = exactly(pipeline, raw)
+    plain = forced_under(pipeline, before, Edit())
+    np.testing.assert_allclose(pipeline.forced(before).logprobs_IP, plain.logprobs_IP, atol=0.05)
+    subject = answer_subject(pipeline, raw, before)
+    whole = subject.cover.under(np.ones(subject.cover.places, dtype=np.float32))
+    again = pipeline.forced(before, [whole, whole])
+    np.testing.assert_allclose(again.logprobs_IP, np.repeat(pipeline.forced(before).logprobs_IP, 2, 0), atol=1e-4)
+    assert subject.box([whole])[0] == pytest.approx(float(np.exp(again.logprobs_IP[0].mean())), abs=1e-4)
+    for method in ("rise", "occlusion", "random"):
+        found = explained(subject, method, masks=20)  # type: ignore[arg-type]
+        assert found.values_P.shape == (16 * 16,)
+        assert np.isfinite(found.values_P).all()
+    if name == "sees, convolutions":
+        return  # nothing attends there
+    assert sum(1 for _ in sweep(pipeline, before)) == sum(one.heads for one in attention_layers(pipeline, before))
+    hidden = intervene(pipeline, raw, edit_of(pipeline, before, cells=[(2, 3), (4, 1)]), before=before, answer=False)
+    assert hidden.change != 0
+    for method in ("attention", "rollout"):
+        found = explained(subject, method)  # type: ignore[arg-type]
+        assert found.values_P.shape == (16 * 16,)
+        assert found.values_P.min() >= 0
+
+
+def test_a_cell_behind_a_class_token_is_the_cell_that_is_meant() -> None:
+    pipeline, raw = PICTURES["sees, class token"]
+    before = exactly(pipeline, raw)
+    assert edit_of(pipeline, before, cells=[(1, 1), (4, 4)]).without_memory == {"source": [1, 16]}
+    plain, other = PICTURES["sees"][0], exactly(*PICTURES["sees"])
+    assert edit_of(plain, other, cells=[(1, 1), (4, 4)]).without_memory == {"source": [0, 15]}
+    with pytest.raises(WrongUse, match="4 rows and 4 columns"):
+        edit_of(plain, other, cells=[(5, 1)])
+
+
+def test_words_of_a_question_and_cells_of_its_picture_are_hidden_apart() -> None:
+    pipeline, raw = PICTURES["answers"]
+    before = exactly(pipeline, raw)
+    edit = edit_of(pipeline, before, words=[2], cells=[(1, 2)])
+    assert set(edit.without_memory) == {"question", "picture"}
+    assert edit.without_memory["picture"] == [1]
+    question = answer_subject(pipeline, raw, before, question=True)
+    assert explained(question, "rise", masks=20).labels == ["what", "is", "it", "?"]
+
+
+# What watching costs
+
+
+def test_a_watched_decode_costs_little_and_writes_the_same() -> None:
+    translator = saccade.load("en-es", "exact")
+    texts = [SENTENCE, "Yesterday I saw a very large black cat in the garden of my neighbour."]
+
+    def timed(watched: bool) -> tuple[float, list[tuple[str, float]]]:
+        best = math.inf
+        for _ in range(5):
+            begun = time.process_time()
+            if watched:
+                with saccade.watch(translator):
+                    found = translator(texts)
+            else:
+                found = translator(texts)
+            best = min(best, time.process_time() - begun)
+        return best, [(one.text, one.score) for one in found]
+
+    plain, expected = timed(False)
+    watched, found = timed(True)
+    assert found == expected
+    assert watched < 1.5 * plain

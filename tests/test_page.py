@@ -22,6 +22,7 @@ from saccade.view.server import ViewServer
 from tiny import write_tiny_captioner
 
 SENTENCE = "this cat is very large"
+NODES = "script, iframe, object, embed, base, form, style, link, img, video, svg, math, details, meta"
 AXE = Path(os.environ.get("SACCADE_AXE", "node_modules/axe-core/axe.min.js"))
 
 
@@ -320,7 +321,7 @@ def test_hostile_inputs_are_shown_as_text(chrome: Any) -> None:
     with serving("speller", text="one") as server:
         one = Watched.open(chrome, server.address)
         page = one.ready()
-        nodes = "document.querySelectorAll('script, iframe, object, embed, base, form, style, link, img, video, svg, math, details, meta').length"
+        nodes = f"document.querySelectorAll({NODES!r}).length"
         usual = page.evaluate(nodes)
         for text in HOSTILE:
             shown = page.evaluate(
@@ -330,8 +331,11 @@ def test_hostile_inputs_are_shown_as_text(chrome: Any) -> None:
                     const old = state.runs.A;
                     const record = structuredClone(old.record);
                     record.run.text = record.run.input.text = text;
-                    for (const axis of record.axes) axis.pieces.forEach((piece, i) => { piece.text = i ? piece.text : text; });
-                    for (const step of record.steps.flat()) { step.chosen = text; for (const one of step.likely) one.text = text; for (const one of step.beginnings) one.text = text; }
+                    for (const axis of record.axes) axis.pieces[0].text = text;
+                    for (const step of record.steps.flat()) {
+                        step.chosen = text;
+                        for (const one of [...step.likely, ...step.beginnings]) one.text = text;
+                    }
                     set({ text, runs: { A: new RunRecord(record, old.arrays) } });
                     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
                     return [document.querySelector('#input').value, document.querySelector('.output .text').textContent,
@@ -405,16 +409,24 @@ def test_a_sound_plays_while_the_cursor_moves(chrome: Any, server: ViewServer) -
             const rate = 16000, seconds = 1, count = 20;
             const bytes = new DataView(new ArrayBuffer(44 + 2 * rate));
             const word = (at, text) => [...text].forEach((letter, i) => bytes.setUint8(at + i, letter.charCodeAt(0)));
-            word(0, 'RIFF'); bytes.setUint32(4, 36 + 2 * rate, true); word(8, 'WAVEfmt '); bytes.setUint32(16, 16, true);
-            bytes.setUint16(20, 1, true); bytes.setUint16(22, 1, true); bytes.setUint32(24, rate, true); bytes.setUint32(28, 2 * rate, true);
-            bytes.setUint16(32, 2, true); bytes.setUint16(34, 16, true); word(36, 'data'); bytes.setUint32(40, 2 * rate, true);
+            word(0, 'RIFF');
+            word(8, 'WAVEfmt ');
+            word(36, 'data');
+            for (const [at, value] of [[4, 36 + 2 * rate], [16, 16], [24, rate], [28, 2 * rate], [40, 2 * rate]]) {
+                bytes.setUint32(at, value, true);
+            }
+            for (const [at, value] of [[20, 1], [22, 1], [32, 2], [34, 16]]) bytes.setUint16(at, value, true);
             for (let i = 0; i < rate; i++) bytes.setInt16(44 + 2 * i, 12000 * Math.sin(0.2 * i * (1 + i / rate)), true);
-            const old = state.runs.A, record = structuredClone(old.record), look = record.looks.findIndex((one) => one.kind === 'cross');
+            const old = state.runs.A, record = structuredClone(old.record);
+            const cross = record.looks.find((one) => one.kind === 'cross');
             record.axes.push({ id: 9, kind: 'time', count, seconds: seconds / count });
-            record.looks = [{ ...record.looks[look], columns: record.axes.length - 1, heads: 1 }];
-            const rows = record.axes[record.looks[0].rows].pieces.length, bits = new Uint16Array(2 * rows * count);
+            record.looks = [{ ...cross, columns: record.axes.length - 1, heads: 1 }];
+            const rows = record.axes[cross.rows].pieces.length, bits = new Uint16Array(2 * rows * count);
             for (let p = 0; p < 2; p++) for (let r = 0; r < rows; r++) bits[(p * rows + r) * count + 3 * r] = 0x3c00;
-            const arrays = new Map([['w0', { shape: [2, rows, count], data: bits }], ['sound', { shape: [bytes.byteLength], data: new Uint8Array(bytes.buffer) }]]);
+            const arrays = new Map([
+                ['w0', { shape: [2, rows, count], data: bits }],
+                ['sound', { shape: [bytes.byteLength], data: new Uint8Array(bytes.buffer) }],
+            ]);
             set({ runs: { A: new RunRecord(record, arrays) }, chosen: { ...state.chosen, A: { look: 0, plane: 0 } } });
         }"""
     )

@@ -343,15 +343,14 @@ def test_what_is_too_large_for_a_file_is_thinned_and_said(models: Models, monkey
 def test_the_files_of_the_page_are_small_plain_and_make_no_markup() -> None:
     files = [path for path in FOLDER.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) <= 400_000
-    writes = re.compile(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|dangerouslySet|\beval\(|new Function|DOMParser|srcdoc|createContextualFragment|setHTML"
-    )
+    writing = ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "dangerouslySet", "eval(", "srcdoc")
+    writing += ("new Function", "DOMParser", "createContextualFragment", "setHTML")
     names: dict[str, list[str]] = {}
     for path in files:
         if path.suffix != ".js" or path.parent.name == "vendor":
             continue
         source = path.read_text("utf-8")
-        assert not writes.findall(source), path.name
+        assert not [word for word in writing if word in source], path.name
         assert "http://" not in source.replace("http://www.w3.org/2000/svg", ""), path.name
         assert "https://" not in source, path.name
         for name in re.findall(r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", source, re.MULTILINE):

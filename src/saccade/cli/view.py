@@ -80,7 +80,9 @@ def view(
     return 0
 
 
-def write_page(model: str, raw: str, file: Path, *, prefix: str, question: str | None, quiet: bool = False) -> int:
+def write_page(
+    model: str, raw: str, file: Path, *, prefix: str | None = None, question: str | None = None, quiet: bool = False
+) -> int:
     """One input's run as a page in one file."""
     if not file.parent.is_dir():
         raise UserError(f"{file}: there is no folder {file.parent}")
@@ -94,7 +96,7 @@ def write_page(model: str, raw: str, file: Path, *, prefix: str, question: str |
     offer = models.offer(model)
     given = {"text": raw} if offer.takes in ("text", "pair") else _file(raw) | {"text": question or ""}
     given.pop("name", "")
-    ask = Ask.read({"id": "A", "model": model, "prefix": prefix, **given}, where="look")
+    ask = Ask.read({"id": "A", "model": model, "prefix": prefix or "", **given}, where="look")
     run = make_run(models, ask, None, lambda _: None)
     content, left_out = shared([run])
     title = f"Saccade: {raw[:60]}"

@@ -156,9 +156,10 @@ class Tagger(Pipeline[TextItem, Tagged]):
             for count, end in zip(words.counts.tolist(), stops.tolist(), strict=True)
         ]
 
-    def forced(self, answer: Tagged, inputs: Sequence[str] | None = None) -> Forced:
-        """One piece for each word: its tag."""
-        sentences = [answer.sentence] if inputs is None else [sentence_of(text, 1) for text in inputs]
+    def forced(self, answer: Tagged, inputs: Sequence[str | Sentence] | None = None) -> Forced:
+        """One piece for each word: its tag. Inputs have as many words, and may be cut into words already."""
+        given = [answer.sentence] if inputs is None else inputs
+        sentences = [one if isinstance(one, Sentence) else sentence_of(one, 1) for one in given]
         wanted = [self.tags.index(tag) for tag in answer.tags]
         if any(len(one.words) != len(wanted) for one in sentences):
             raise WrongUse(f"each input must have {len(wanted)} words, as the answer has")
@@ -176,9 +177,13 @@ class Tagger(Pipeline[TextItem, Tagged]):
         labels = [f"{word}/{tag}" for word, tag in answer.words]
         return Forced(Pieces.letters(labels), np.log(np.maximum(chosen_IP, 1e-30)))
 
-    def look(self, answer: Tagged) -> Looks:
-        """Where each token looked; of a long sentence, in its first part."""
+    def read_tokens(self, answer: Tagged) -> np.ndarray:
+        """[1, T]: the sentence as it was read; of a long one the first part."""
         sentence = answer.sentence
         words = Words.of(self.vocabulary, [sentence.words], [sentence.spaces], self.model.context)
-        tokens_1T = words.arrays(np.array([0])).tokens_BT
+        return words.arrays(np.array([0])).tokens_BT
+
+    def look(self, answer: Tagged) -> Looks:
+        """Where each token looked; of a long sentence, in its first part."""
+        tokens_1T = self.read_tokens(answer)
         return Looks.of(self.model.look(tokens_1T), {SOURCE: Pieces.of(self.vocabulary, tokens_1T[0].tolist())})

@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from saccade.axes import Axis, Pieces
+from saccade.config import Record
 from saccade.data.ragged import in_order
 from saccade.decode.hypothesis import Hypothesis, length_penalty
 from saccade.decode.parallel import side_by_side
@@ -40,6 +41,17 @@ Relabel = Callable[[Pieces], Axis]
 """Other labels for the pieces of a text, such as letters."""
 
 
+class TaughtHead(Record):
+    """A head of cross-attention that was taught to align, once a token is read."""
+
+    layer: Annotated[int, Field(ge=1)]
+    """Counted from 1."""
+    head: Annotated[int, Field(ge=1)]
+    """Counted from 1."""
+    weight: float
+    """Of its loss in training."""
+
+
 class TranslatorSettings(TaskSettings):
     """What a model folder says about how to translate."""
 
@@ -53,6 +65,8 @@ class TranslatorSettings(TaskSettings):
     """The cross-attention layer that is drawn by default."""
     split_sentences: bool = True
     """Texts are cut into sentences, which are translated one by one."""
+    alignment: TaughtHead | None = None
+    """The head that was taught to align."""
 
 
 @dataclass(frozen=True)
@@ -170,14 +184,16 @@ class Translator(Pipeline[TextItem, Translation]):
         *,
         layer: int = 1,
         split: bool = True,
+        alignment: TaughtHead | None = None,
     ) -> None:
         """`layer`: the cross-attention layer that is drawn by default. `split`: texts are cut into sentences; False:
-        each is read as a whole."""
+        each is read as a whole. `alignment`: the head that was taught to align."""
         self.model = model
         self.vocabulary = vocabulary
         self.config = config
         self.layer = layer
         self.split = split
+        self.alignment = alignment
 
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None, *, whole: bool = False) -> "Translator":
@@ -189,7 +205,7 @@ class Translator(Pipeline[TextItem, Translation]):
             raise UserError(f"{folder.where}: layer is {settings.layer}, not one of the decoder's 1 to {looks}")
         # Folders of format 1 answer as they did when they were written: lines were read as a whole then.
         split = settings.split_sentences and folder.config.format > 1 and not whole
-        return cls(model, vocabulary, settings.search, layer=settings.layer, split=split)
+        return cls(model, vocabulary, settings.search, layer=settings.layer, split=split, alignment=settings.alignment)
 
     @cached_property
     def source(self) -> TextSource:

@@ -1,4 +1,4 @@
-"""The parts of a model, from its `arch/` record: what stands on what, its formula and its sizes, for the page to draw."""
+"""The parts of a model, from its `arch/` record: what stands on what, its formula and its sizes, for the page."""
 
 from typing import Any
 

@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,6 +14,7 @@ from saccade.errors import UserError, WrongUse
 from saccade.explaining.interventions import forced_under, labels_of, sweep
 from saccade.explaining.places import attention_layers
 from saccade.sites import Edit
+from saccade.view.explanations import explain_run
 from saccade.view.models import Models
 from saccade.view.page import one_file
 from saccade.view.recording import to_bytes
@@ -49,6 +50,14 @@ class AskSweep(Record):
     run: str = Field(max_length=100)
 
 
+class AskExplain(Record):
+    id: str = Field(max_length=100)
+    run: str = Field(max_length=100)
+    method: Literal["rise", "occlusion", "attention", "rollout"] = "rise"
+    word: int | None = Field(None, ge=1)
+    """Of the output, counted from 1."""
+
+
 class AskShare(Record):
     runs: tuple[str, ...] = Field(min_length=1, max_length=10)
 
@@ -77,6 +86,7 @@ class Desk:
             "head": self.head,
             "inside": self.look_inside,
             "sweep": self.sweep,
+            "explain": self.explain,
             "cancel": self.cancel,
             "share": self.share,
         }
@@ -160,6 +170,14 @@ class Desk:
                 changes = removed.change_P.tolist()
                 send({"row": {"site": removed.layer.name, "head": removed.head - 1, "changes": changes}})
         send({"done": True})
+
+    def explain(self, asked: Values, send: Send) -> None:
+        """What of the input mattered."""
+        ask = AskExplain.read(asked, where="explain")
+        run = self.kept(ask.run)
+        raw = run.ask.raw(self.models.offer(run.ask.model).takes)
+        with self.busy:
+            send(explain_run(run, raw, ask.method, ask.word, lambda: ask.id in self.stopped))
 
     def cancel(self, asked: Values, send: Send) -> None:
         """Ends what runs under this name at its next step."""

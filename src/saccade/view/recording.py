@@ -15,6 +15,7 @@ from safetensors.numpy import save
 from saccade.axes import BEGIN_LABEL, END_LABEL, Actions, Axis, Grid, Pieces, Time
 from saccade.look.record import LayerLooks, Looks
 from saccade.look.rollout import roll_out
+from saccade.view.roles import roles_of
 
 FORMAT = 1
 KEY = "record"
@@ -124,6 +125,7 @@ def looks_values(layers: Sequence[LayerLooks], kept: Sequence[np.ndarray], room:
                 "heads": len(one.weights_NTS),
                 "rows": axes.index(one.rows),
                 "columns": axes.index(one.columns),
+                "roles": roles_of(one),
                 "stored": "full" if full else "thumb",
             }
         )

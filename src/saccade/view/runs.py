@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from saccade.config import Record
+from saccade.data.phonemes import as_phonemes
 from saccade.decode.listen import listening
 from saccade.errors import UserError, WrongUse
 from saccade.explaining.interventions import forced_under, labels_of
@@ -104,11 +105,13 @@ class Run:
 
 
 def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Values], None]) -> Run:
-    """Answer and look, under the changes that are asked for. `parent`: the run whose text is weighed under these changes.
+    """Answer and look, under the changes that are asked for. `parent`: the run whose text is weighed under them.
     `report` hears of each step, and may raise to end it."""
     offer, pipeline = models.offer(ask.model), models.open(ask.model)
     began = time.perf_counter()
     edit, searches = edit_from(ask.changes), Searches(vocabulary_of(pipeline), report)
+    if offer.task == "pronunciation":
+        searches.say = as_phonemes
     raw, options = ask.raw(offer.takes), _options(pipeline, ask)
     if ask.prefix and isinstance(raw, str) and offer.task == "language":
         raw = raw + ask.prefix
@@ -166,8 +169,8 @@ def _answer(pipeline: Pipeline[Any, Any], raw: Any, options: Values, edit: Edit 
         return answer
     with watching(edit) as heard:
         heard.looks = _Forgets()
-        answer = pipeline(raw, **options)
-    return answer
+        changed: Answer = pipeline(raw, **options)
+    return changed
 
 
 def _layers(answer: Answer, edit: Edit) -> tuple[list[LayerLooks], str]:

@@ -1,4 +1,4 @@
-"""A small server on loopback: the page's files, and what the page asks of models, with frames that come as they are made.
+"""A small server on loopback: the page's files, and what the page asks of models, in frames as they are made.
 
 A frame is a byte for its kind, J for JSON and S for safetensors, then its length in four bytes, the lowest first.
 """

@@ -24,6 +24,8 @@ class Searches:
     vocabulary: Vocabulary | None
     report: Callable[[Values], None]
     """Told of each step as it is made: the texts so far."""
+    say: Callable[[str], str] = str
+    """How what is written is shown: phonemes are written as signs."""
     heard: dict[Text, list[SearchStep]] = field(default_factory=dict)
 
     def __call__(self, step: SearchStep) -> None:
@@ -36,7 +38,7 @@ class Searches:
             self.report({"text": self._text(step.beginnings[0].tokens), "step": len(steps), "part": len(self.heard)})
 
     def _text(self, tokens: Sequence[int]) -> str:
-        return self.vocabulary.decode(tokens) if self.vocabulary is not None else ""
+        return self.say(self.vocabulary.decode(tokens)) if self.vocabulary is not None else ""
 
     def of(self, tokens: Sequence[int]) -> list[SearchStep]:
         """The steps of the search that found this text."""
@@ -63,7 +65,7 @@ class Searches:
             found.append(
                 {
                     "place": place,
-                    "chosen": self._piece(vocabulary, token, tokens[:place]),
+                    "chosen": self._piece(vocabulary, token),
                     "likely": [self._likely(vocabulary, one, token, mine.tokens) for one in mine.likely],
                     "rest": mine.rest,
                     "beginnings": [
@@ -75,7 +77,7 @@ class Searches:
 
     def _likely(self, vocabulary: Vocabulary, one: tuple[int, float], token: int, before: Sequence[int]) -> Values:
         return {
-            "text": self._piece(vocabulary, one[0], before),
+            "text": self._piece(vocabulary, one[0]),
             "logp": one[1],
             "chosen": one[0] == token,
             "ends": one[0] == vocabulary.marks.end,
@@ -86,14 +88,14 @@ class Searches:
         self, one: Beginning, mine: Beginning, follows: Sequence[Beginning], vocabulary: Vocabulary
     ) -> Values:
         kept = not follows or any(later.tokens[: len(one.tokens)] == one.tokens for later in follows)
-        text = vocabulary.decode(one.tokens)
+        text = self._text(one.tokens)
         return {"text": text, "logprob": one.logprob, "chosen": one is mine, "kept": kept}
 
-    def _piece(self, vocabulary: Vocabulary, token: int, before: Sequence[int]) -> str:
-        """A token as it continues a text; half a character shows what it is half of."""
+    def _piece(self, vocabulary: Vocabulary, token: int) -> str:
+        """A token as text."""
         if token == vocabulary.marks.end:
             return END_LABEL
-        return vocabulary.pieces([token])[0]
+        return self.say(vocabulary.pieces([token])[0])
 
     def finished(self, tokens: Sequence[int]) -> list[Values]:
         """All texts that this search finished, best first."""

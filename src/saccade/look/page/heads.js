@@ -6,7 +6,8 @@ import { choose, isChanged, planeName, switchHead } from "./doing.js";
 import { groupName } from "./record.js";
 import { set, state } from "./state.js";
 
-const SORTS = { place: "by layer", entropy: "sharpest first", effect: "by effect" };
+const ROLES = { previous: "looks at the piece before", next: "looks at the piece after", "same place": "looks at itself", "same word": "looks at the same word", punctuation: "looks at punctuation", marks: "looks at (begin) or (end)", diagonal: "goes along with the text", spread: "looks everywhere" };
+const SORTS = { place: "by layer", entropy: "sharpest first", role: "by what they do", effect: "by effect" };
 
 export function Heads({ run, letter, chosen }) {
   const one = run.looks[chosen.look];
@@ -30,7 +31,7 @@ export function Heads({ run, letter, chosen }) {
         ${Object.entries(SORTS).map(([key, name]) => html`<option value=${key} disabled=${key === "effect" && !state.sweep?.rows.length}>${name}</option>`)}</select></label>
       ${rollout !== null && html`<button class="quiet" aria-pressed=${chosen.look === rollout} title="Through all layers: half of what a position was, half of what it looked at (Abnar & Zuidema 2020)" onClick=${() => choose(rollout, 0, letter)}>Roll-out</button>`}
     </div>
-    <p class="chosen"><b>${planeName(one, chosen.plane)}</b>${one.site !== "rollout" && html`<br /><span class="faint">spread ${(run.entropy(chosen.look, chosen.plane) ?? 0).toFixed(2)} of 1</span>`}</p>
+    <p class="chosen"><b>${planeName(one, chosen.plane)}</b>${one.site !== "rollout" && html`<br /><span class="faint">${run.role(chosen.look, chosen.plane) ? `${ROLES[run.role(chosen.look, chosen.plane)] ?? run.role(chosen.look, chosen.plane)}; ` : ""}entropy ${(run.entropy(chosen.look, chosen.plane) ?? 0).toFixed(2)} of 1</span>`}</p>
     ${one.site !== "rollout" && html`<div class="headtools">
       <button disabled=${!state.live || chosen.plane >= one.heads} aria-pressed=${isChanged({ kind: "head", site: one.site, head: chosen.plane })} title=${state.live ? "X" : "needs the model: saccade view"} onClick=${() => switchHead()}>${isChanged({ kind: "head", site: one.site, head: chosen.plane }) ? "Switch on" : "Switch off head"}</button>
       <button disabled=${!state.live} aria-pressed=${isChanged({ kind: "layer", site: one.site })} title=${state.live ? "Shift+X" : "needs the model: saccade view"} onClick=${() => switchHead(true)}>${isChanged({ kind: "layer", site: one.site }) ? "Layer on" : "Layer off"}</button>
@@ -65,9 +66,22 @@ function Grid({ run, letter, layers, chosen }) {
       <span></span>${Array.from({ length: most }, (_, plane) => html`<span class="axis" aria-hidden="true">${plane === most - 1 ? "mean" : plane + 1}</span>`)}
     </div>`;
   }
+  if (state.sort === "role") return html`<${ByRole} run=${run} letter=${letter} fields=${fields} chosen=${chosen} />`;
   const worth = ({ look, plane }) => state.sort === "entropy" ? (run.entropy(look, plane) ?? 1) : (effectOf(run, look, plane) ?? 0);
   const sorted = fields.filter(({ look, plane }) => plane < run.looks[look].heads).sort((a, b) => worth(a) - worth(b));
   return html`<div class="grid flow">${sorted.map(({ look, plane }) => html`<${Head} key=${`${look}.${plane}`} run=${run} letter=${letter} look=${look} plane=${plane} chosen=${chosen} worth=${worth({ look, plane })} />`)}</div>`;
+}
+
+// Heads that look at the same kind of place stand together.
+function ByRole({ run, letter, fields, chosen }) {
+  const roles = new Map();
+  for (const field of fields) {
+    if (field.plane >= run.looks[field.look].heads) continue;
+    const role = run.role(field.look, field.plane) || "nothing clear";
+    roles.set(role, [...(roles.get(role) ?? []), field]);
+  }
+  return html`${[...roles].map(([role, some]) => html`<h3 key=${role}>${role} <span class="faint">${some.length}</span></h3>
+    <div class="grid flow">${some.map(({ look, plane }) => html`<${Head} key=${`${look}.${plane}`} run=${run} letter=${letter} look=${look} plane=${plane} chosen=${chosen} worth=${0} />`)}</div>`)}`;
 }
 
 class Head extends Component {
@@ -98,7 +112,7 @@ class Head extends Component {
     const one = run.looks[look];
     const on = chosen.look === look && chosen.plane === plane;
     const off = run.run.changes.some((change) => change.site === one.site && (change.kind === "layer" || change.head === plane));
-    const name = `${planeName(one, plane)}, spread ${(run.entropy(look, plane) ?? 0).toFixed(2)}${off ? ", switched off" : ""}`;
+    const name = `${planeName(one, plane)}, entropy ${(run.entropy(look, plane) ?? 0).toFixed(2)}${off ? ", switched off" : ""}`;
     return html`<button class=${`head ${off ? "off" : ""}`} aria-pressed=${on} aria-label=${name} title=${name} onClick=${() => choose(look, plane, letter)}>
       <canvas ref=${(element) => { this.canvas = element; }} aria-hidden="true"></canvas>
       ${worth !== undefined && html`<small>${one.layer}.${plane + 1}</small>`}

@@ -35,7 +35,7 @@ export function takesFile(name = state.model) {
 function chooseModel(event) {
   const model = event.target.value;
   const examples = offered(model).examples;
-  const other = state.other && offered(state.other).takes !== offered(model).takes ? "" : state.other;
+  const other = state.other.includes("@") || offered(state.other).takes !== offered(model).takes ? "" : state.other;
   const known = state.models.some((one) => one.examples.includes(state.text));
   set({ model, other, changes: [], undone: [], text: known && examples.length ? examples[0] : state.text, seed: 0 });
   if (!takesFile(model) || state.file) run();
@@ -126,10 +126,11 @@ export function InputBar() {
             ${models.map((one) => html`<option value=${one.name}>${modelName(one)}</option>`)}
           </select>
         </label>
-        ${live && mates.length > 0 && html`<label><span class="unseen">Compare with</span>
+        ${live && html`<label><span class="unseen">Compare with</span>
           <select value=${other} onChange=${chooseOther} class=${other ? "" : "faint"}>
             <option value="">+ compare</option>
             ${mates.map((one) => html`<option value=${one.name}>with ${one.name}</option>`)}
+            ${!/@/.test(model) && html`<option value=${`${model}@int8`}>with itself in int8</option>`}
           </select></label>`}
       </div>
       <div class="doors">

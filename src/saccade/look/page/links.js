@@ -22,7 +22,7 @@ export function linkParameters() {
 // What a link says, as far as it can be meant.
 export function readLink(models) {
   const parameters = new URLSearchParams(location.hash.slice(1));
-  const known = (name) => models.some((one) => one.name === name);
+  const known = (name) => models.some((one) => one.name === name || `${one.name}@int8` === name);
   const found = {};
   if (known(parameters.get("model"))) found.model = parameters.get("model");
   if (parameters.has("input")) found.text = parameters.get("input").slice(0, 100_000);

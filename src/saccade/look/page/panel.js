@@ -1,12 +1,13 @@
 // Beside the looks: the step that wrote a word, what each head is worth, one number's arithmetic, the model's parts.
 import { html } from "./view.js";
 import { Effect } from "./effect.js";
+import { Explain } from "./explain.js";
 import { Inspect } from "./inspect.js";
 import { Parts } from "./parts.js";
 import { Step } from "./step.js";
 import { set, state } from "./state.js";
 
-const PANELS = { step: ["Step", Step], effect: ["Which head?", Effect], inspect: ["Numbers", Inspect], parts: ["Model", Parts] };
+const PANELS = { step: ["Step", Step], effect: ["Which head?", Effect], why: ["Explain", Explain], inspect: ["Numbers", Inspect], parts: ["Model", Parts] };
 
 export function Panel({ run, letter }) {
   const [, Shown] = PANELS[state.panel] ?? PANELS.step;

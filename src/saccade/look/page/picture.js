@@ -9,7 +9,7 @@ import { scaleTop } from "./legend.js";
 const pictures = new Map();
 
 // The picture of a run, from the bytes that came with it.
-function pictureOf(run, whenLoaded) {
+export function pictureOf(run, whenLoaded) {
   const found = run.array("picture");
   if (!found) return null;
   if (!pictures.has(run.run.id)) {

@@ -89,6 +89,10 @@ export class RunRecord {
     return this.array(`e${look}`)?.data[number] ?? null;
   }
 
+  role(look, number) {
+    return this.looks[look].roles?.[number] ?? "";
+  }
+
   // The looks of one kind at one memory, in one part of the input: [number of look …], first layer first.
   group(kind, memory, part) {
     return this.looks.flatMap((one, number) =>

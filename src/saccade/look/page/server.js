@@ -104,3 +104,7 @@ export async function* sweepHeads(run, id) {
 export async function sharedPage(runs) {
   return (await once("share", { runs: runs.map((run) => run.run.id) })).json;
 }
+
+export async function explainRun(run, id, method, word) {
+  return (await once("explain", { run: run.run.id, id, method, ...(word ? { word } : {}) })).json;
+}
