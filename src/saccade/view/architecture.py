@@ -48,6 +48,10 @@ def _width(config: Any) -> int:
     return int(getattr(config, "width", getattr(config, "hidden", 0)) or 0)
 
 
+def _called(memory: str) -> str:
+    return "input" if memory == "source" else memory
+
+
 def _part(kind: str, title: str, formula: str, shape: str = "", site: str = "") -> Values:
     return {"kind": kind, "title": title, "formula": formula, "shape": shape, "site": site}
 
@@ -75,7 +79,7 @@ def _decoder(config: Any, memories: list[str]) -> Values:
         for memory in memories if config.attends else []:
             formula = f"{SCORES.get(config.attention, '')};  context = Σ softmax(scores)ₛ · memoryₛ"
             site = f"decoder.{named('cross_attention', memory)}"
-            parts.append(_part("attention", f"looks at the {memory} ({config.attention})", formula, "1 head", site))
+            parts.append(_part("attention", f"looks at the {_called(memory)} ({config.attention})", formula, "1 head", site))
     output = _part("head", "next token", "p(token) = softmax(W x)", f"{_width(config)} → vocabulary")
     return {"name": "decoder", "title": "Decoder", "parts": [*parts, output]}
 
@@ -106,7 +110,7 @@ def _block(config: BlockConfig, name: str, layer: int, memories: list[str], *, w
     found = [_part("attention", title, formula, shape, f"{name}.self_attention")]
     for memory in memories:
         site = f"{name}.{named('cross_attention', memory)}"
-        found.append(_part("attention", f"{layer + 1} · looks at the {memory}", formula, shape, site))
+        found.append(_part("attention", f"{layer + 1} · looks at the {_called(memory)}", formula, shape, site))
     inner = config.feedforward
     activation = config.activation
     forward = f"W₂ ({activation}(G x) ⊙ W₁ x)" if config.gated else f"W₂ {activation}(W₁ x)"

@@ -1,4 +1,4 @@
-"""What of the input mattered for an output, with standard errors, and whether covering what is pointed at really costs."""
+"""What of the input mattered for an output, with standard errors, and whether covering what is pointed at costs more."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from saccade.explaining.boxes import answer_subject
-from saccade.explaining.explain import Explanation, Method, explained
+from saccade.explaining.explain import Method, explained
 from saccade.explaining.rise import Estimate
 from saccade.view.recording import axis_values
 from saccade.view.runs import Run
@@ -28,22 +28,20 @@ def explain_run(run: Run, raw: Any, method: Method, word: int | None, stopped: C
     found = explained(subject, method, 0, MASKS, watch)
     mine = found.curves().comprehensiveness
     others = [explained(subject, "random", seed).curves().comprehensiveness for seed in range(CHANCES)]
+    pieces = run.pipeline.forced(run.answer).pieces
     return {
+        "words": [pieces.name(group) for group in pieces.groups()],
         "method": found.method,
         "text": found.text,
         "axis": axis_values(found.axis),
-        "values": _plain(found, found.values_P),
-        "errors": None if found.errors_P is None else _plain(found, found.errors_P),
+        "values": _plain(found.values_P),
+        "errors": None if found.errors_P is None else _plain(found.errors_P),
         "score": found.score,
         "masks": found.masks,
         "check": {"lost": mine, "random": float(np.mean(others)), "passed": bool(mine > max(others))},
     }
 
 
-def _plain(found: Explanation, values_P: np.ndarray) -> list[float]:
-    """Of pictures, the mean of each cell of at most 32 × 32."""
-    axis = axis_values(found.axis)
-    numbers = np.asarray(values_P, dtype=np.float64).reshape(-1)
-    assert len(numbers) == len(found.axis), axis["kind"]
-    rounded: list[float] = np.round(numbers, 6).tolist()
+def _plain(values_P: np.ndarray) -> list[float]:
+    rounded: list[float] = np.round(np.asarray(values_P, dtype=np.float64).reshape(-1), 6).tolist()
     return rounded

@@ -2,7 +2,7 @@
 import { html } from "./view.js";
 import { differenceColour } from "./colour.js";
 import { signed } from "./numbers.js";
-import { axisLength, labelOf } from "./record.js";
+import { axisLength, clipped, labelOf } from "./record.js";
 import { explainRun, newId } from "./server.js";
 import { PixelMap } from "./pixelmap.js";
 import { set, state } from "./state.js";
@@ -14,20 +14,16 @@ const METHODS = {
   rollout: "Roll-out of attention",
 };
 
-async function ask(run) {
+async function askWhy(run) {
   const id = newId("explain");
-  const { method = "rise", word = 0 } = state.explanation ?? {};
-  set({ explanation: { method, word, run: run.run.id, waiting: true } });
+  const { method = "rise", word = 0, words = [] } = state.explanation ?? {};
+  set({ explanation: { method, word, words, run: run.run.id, waiting: true } });
   try {
     const found = await explainRun(run, id, method, word);
-    set({ explanation: { method, word, run: run.run.id, found }, said: "explained" });
+    set({ explanation: { method, word, run: run.run.id, found, words: found.words }, said: "explained" });
   } catch (error) {
-    set({ explanation: { method, word, run: run.run.id, failed: error.message } });
+    set({ explanation: { method, word, words, run: run.run.id, failed: error.message } });
   }
-}
-
-function wordsOf(run) {
-  return run.run.text.split(/\s+/).filter(Boolean).slice(0, 200);
 }
 
 export function Explain({ run }) {
@@ -39,10 +35,10 @@ export function Explain({ run }) {
     <p class="faint">Attention says where it looked. This covers parts of the input and measures what the output loses.</p>
     <p><label>For <select value=${known.word ?? 0} onChange=${(event) => set({ explanation: { ...known, word: Number(event.target.value), found: null } })}>
       <option value="0">the whole output</option>
-      ${wordsOf(run).map((word, i) => html`<option value=${i + 1}>${word.slice(0, 40)}</option>`)}</select></label></p>
+      ${(known.run === run.run.id ? (known.words ?? []) : []).slice(0, 200).map((word, i) => html`<option value=${i + 1}>${clipped(word)}</option>`)}</select></label></p>
     <p><label>By <select value=${known.method ?? "rise"} onChange=${(event) => set({ explanation: { ...known, method: event.target.value, found: null } })}>
       ${Object.entries(METHODS).map(([key, name]) => html`<option value=${key}>${name}</option>`)}</select></label></p>
-    <button class="main" disabled=${!live || waiting} title=${live ? "" : "needs the model: saccade view"} onClick=${() => ask(run)}>${waiting ? "Covers …" : "Explain"}</button>
+    <button class="main" disabled=${!live || waiting} title=${live ? "" : "needs the model: saccade view"} onClick=${() => askWhy(run)}>${waiting ? "Covers …" : "Explain"}</button>
     ${failed && html`<p class="caution">${failed}</p>`}
     ${found && html`<${Scores} found=${found} run=${run} />`}
   </div>`;

@@ -16,7 +16,7 @@ function save(name, content, type) {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-  set({ dialog: "", said: `${name} was saved` });
+  set({ dialog: "", note: `${name} was saved${name.endsWith(".html") ? ": it opens in any browser, without a network" : ""}.` });
 }
 
 function caption(run, look, plane) {

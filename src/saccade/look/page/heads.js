@@ -31,11 +31,12 @@ export function Heads({ run, letter, chosen }) {
         ${Object.entries(SORTS).map(([key, name]) => html`<option value=${key} disabled=${key === "effect" && !state.sweep?.rows.length}>${name}</option>`)}</select></label>
       ${rollout !== null && html`<button class="quiet" aria-pressed=${chosen.look === rollout} title="Through all layers: half of what a position was, half of what it looked at (Abnar & Zuidema 2020)" onClick=${() => choose(rollout, 0, letter)}>Roll-out</button>`}
     </div>
-    <p class="chosen"><b>${planeName(one, chosen.plane)}</b>${one.site !== "rollout" && html`<br /><span class="faint">${run.role(chosen.look, chosen.plane) ? `${ROLES[run.role(chosen.look, chosen.plane)] ?? run.role(chosen.look, chosen.plane)}; ` : ""}entropy ${(run.entropy(chosen.look, chosen.plane) ?? 0).toFixed(2)} of 1</span>`}</p>
+    <p class="chosen"><b>${planeName(one, chosen.plane)}</b>${one.site !== "rollout" && html`<br /><span class="faint">${run.role(chosen.look, chosen.plane) ? `${ROLES[run.role(chosen.look, chosen.plane)] ?? run.role(chosen.look, chosen.plane)}; ` : ""}<span title="0: each piece looks at one thing; 1: each looks at all alike">entropy ${(run.entropy(chosen.look, chosen.plane) ?? 0).toFixed(2)} of 1</span></span>`}</p>
     ${one.site !== "rollout" && html`<div class="headtools">
-      <button disabled=${!state.live || chosen.plane >= one.heads} aria-pressed=${isChanged({ kind: "head", site: one.site, head: chosen.plane })} title=${state.live ? "X" : "needs the model: saccade view"} onClick=${() => switchHead()}>${isChanged({ kind: "head", site: one.site, head: chosen.plane }) ? "Switch on" : "Switch off head"}</button>
+      <button disabled=${!state.live || chosen.plane >= one.heads} aria-pressed=${isChanged({ kind: "head", site: one.site, head: chosen.plane })} title=${!state.live ? "needs the model: saccade view" : chosen.plane >= one.heads ? "This is the mean of all heads: choose one of the small pictures" : "X"} onClick=${() => switchHead()}>${isChanged({ kind: "head", site: one.site, head: chosen.plane }) ? "Switch on" : "Switch off head"}</button>
       <button disabled=${!state.live} aria-pressed=${isChanged({ kind: "layer", site: one.site })} title=${state.live ? "Shift+X" : "needs the model: saccade view"} onClick=${() => switchHead(true)}>${isChanged({ kind: "layer", site: one.site }) ? "Layer on" : "Layer off"}</button>
-    </div>`}
+    </div>
+    ${state.live && chosen.plane >= one.heads && one.heads > 1 && html`<p class="faint small">To switch off one head, choose its small picture.</p>`}`}
   </section>`;
 }
 

@@ -3,7 +3,8 @@ import { html } from "./view.js";
 import { cancel, run, runOther } from "./doing.js";
 import { exportJson, exportPicture, shareFile, copyLink } from "./exports.js";
 import { currentTheme } from "./colour.js";
-import { set, state } from "./state.js";
+import { modelName } from "./record.js";
+import { nothingChosen, set, state } from "./state.js";
 import { otherTheme } from "./theme.js";
 
 const LARGEST_FILE = 20 * 2 ** 20;
@@ -37,7 +38,7 @@ function chooseModel(event) {
   const examples = offered(model).examples;
   const other = state.other.includes("@") || offered(state.other).takes !== offered(model).takes ? "" : state.other;
   const known = state.models.some((one) => one.examples.includes(state.text));
-  set({ model, other, changes: [], undone: [], text: known && examples.length ? examples[0] : state.text, seed: 0 });
+  set({ model, other, changes: [], undone: [], text: known && examples.length ? examples[0] : state.text, seed: 0, chosen: nothingChosen() });
   if (!takesFile(model) || state.file) run();
 }
 
@@ -116,25 +117,25 @@ export function InputBar() {
   const files = takesFile();
   const asks = offered(model).takes.includes("question");
   const mates = models.filter((one) => one.takes === offered(model).takes && one.name !== model);
-  const modelName = (one) => `${one.name}${TASKS[one.task] ? ` · ${TASKS[one.task]}` : ""}`;
+  const offerName = (one) => `${modelName(one.name)}${TASKS[one.task] ? ` · ${TASKS[one.task]}` : ""}`;
   return html`
     <header class="bar">
       <h1 class="mark"><svg viewBox="0 0 32 32" aria-hidden="true"><path d="M2 16C7 8 12 5 16 5s9 3 14 11c-5 8-10 11-14 11S7 24 2 16Z" /><circle cx="16" cy="16" r="7" class="white" /><circle cx="18.500" cy="14" r="3.500" /></svg>Saccade</h1>
       <div class="models">
         <label><span class="unseen">Model</span>
           <select value=${model} onChange=${chooseModel} disabled=${!live} title=${live ? "The model" : NEEDS}>
-            ${models.map((one) => html`<option value=${one.name}>${modelName(one)}</option>`)}
+            ${models.map((one) => html`<option value=${one.name}>${offerName(one)}</option>`)}
           </select>
         </label>
         ${live && html`<label><span class="unseen">Compare with</span>
           <select value=${other} onChange=${chooseOther} class=${other ? "" : "faint"}>
             <option value="">+ compare</option>
-            ${mates.map((one) => html`<option value=${one.name}>with ${one.name}</option>`)}
+            ${mates.map((one) => html`<option value=${one.name}>with ${modelName(one.name)}</option>`)}
             ${!/@/.test(model) && html`<option value=${`${model}@int8`}>with itself in int8</option>`}
           </select></label>`}
       </div>
       <div class="doors">
-        <button onClick=${() => set({ dialog: state.dialog === "share" ? "" : "share" })} aria-expanded=${state.dialog === "share"} disabled=${!state.runs.A}>Share</button>
+        <button class="opens" onClick=${() => set({ dialog: state.dialog === "share" ? "" : "share" })} aria-expanded=${state.dialog === "share"} disabled=${!state.runs.A}>Share</button>
         <button onClick=${() => set({ tour: 0 })} title="A tour in five steps">Tour</button>
         <button onClick=${() => set({ dialog: "keys" })} aria-label="Keys" title="Keys (?)">?</button>
         <button onClick=${otherTheme} aria-label=${currentTheme() === "dark" ? "Light colours" : "Dark colours"} title="Dark or light">◐</button>

@@ -21,6 +21,9 @@ const KEYS = [
 
 export function listenToKeys() {
   listenForFiles();
+  addEventListener("click", (event) => {
+    if (state.dialog === "share" && !event.target.closest?.(".menu, .opens")) set({ dialog: "" });
+  });
   addEventListener("keydown", (event) => {
     const typing = event.target.closest?.("textarea, select, input[type=text], input[type=number]");
     if (event.key === "Escape") return escape();
@@ -38,6 +41,7 @@ export function listenToKeys() {
 function escape() {
   if (state.tour >= 0) return set({ tour: -1 });
   if (state.dialog) return set({ dialog: "" });
+  if (state.full) return set({ full: "" });
   if (cancel()) return;
   if (state.pin) pinAt(null, null);
 }

@@ -22,7 +22,7 @@ export function scaleTop(weights) {
   return state.stretched ? largestWeight(weights) : 1;
 }
 
-export function Legend({ weights }) {
+export function Legend({ weights, sure }) {
   const top = scaleTop(weights);
   return html`<div class="legend">
     <span>0</span>
@@ -30,6 +30,7 @@ export function Legend({ weights }) {
     <span>${percent(top)}${state.stretched ? ", stretched" : ""}</span>
     <span class="faint">root scale</span>
     <label><input type="checkbox" checked=${state.stretched} onChange=${(event) => set({ stretched: event.target.checked })} /> stretch to the largest</label>
+    ${sure && html`<span class="faint"><i class="surebar" aria-hidden="true"></i> under a piece: how likely it was when it was written</span>`}
     ${weights?.partial && html`<span class="caution">the 16 largest of each row</span>`}
   </div>`;
 }

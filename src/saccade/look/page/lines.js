@@ -3,7 +3,7 @@ import { Component } from "./vendor/preact.js";
 import { html } from "./view.js";
 import { pinAt } from "./doing.js";
 import { HALF, percent } from "./numbers.js";
-import { clipped, labelOf } from "./record.js";
+import { clipped, edgeLabel } from "./record.js";
 import { focus, onHover, setHover } from "./state.js";
 
 const LINE = 26;
@@ -73,7 +73,7 @@ export class Lines extends Component {
       for (let i = first; i < Math.min(count, last); i++) {
         context.font = i === mine ? "700 15px system-ui, sans-serif" : "15px system-ui, sans-serif";
         context.fillStyle = i === mine ? colours.accent : chosen.touched && !chosen.touched(axis === run.columns(look) ? "column" : "row", i) ? colours.faint : colours.text;
-        context.fillText(clipped(labelOf(axis, i), 26), x, y(i), side - 12);
+        context.fillText(clipped(edgeLabel(axis, i), 26), x, y(i), side - 12);
       }
     };
     write(run.columns(look), weights.columns, side - 10, "right", at.column);

@@ -5,7 +5,7 @@ import { currentTheme, inkOn, weightPixels } from "./colour.js";
 import { pinAt, spokenPlace } from "./doing.js";
 import { scaleTop } from "./legend.js";
 import { HALF } from "./numbers.js";
-import { axisLength, clipped, labelOf } from "./record.js";
+import { axisLength, clipped, edgeLabel } from "./record.js";
 import { focus, onHover, setHover, state } from "./state.js";
 
 const LARGEST_CELL = 46;
@@ -38,7 +38,7 @@ export class Matrix extends Component {
     const longest = (axis, most) => {
       let found = 24;
       for (let i = 0; i < Math.min(axisLength(axis), 400); i++) {
-        found = Math.max(found, Math.min(most, context.measureText(clipped(labelOf(axis, i), 24)).width + 12));
+        found = Math.max(found, Math.min(most, context.measureText(clipped(edgeLabel(axis, i), 24)).width + 12));
       }
       return found;
     };
@@ -127,7 +127,7 @@ export class Matrix extends Component {
     if (at.down >= 13) {
       context.textAlign = "right";
       const rows = run.rows(look);
-      for (let r = 0; r < axisLength(rows); r++) context.fillText(clipped(labelOf(rows, r), 24), at.left - 8, at.above + (r + 0.5) * at.down, at.left - 10);
+      for (let r = 0; r < axisLength(rows); r++) context.fillText(clipped(edgeLabel(rows, r), 24), at.left - 8, at.above + (r + 0.5) * at.down, at.left - 10);
     }
     if (at.across >= 13) {
       context.textAlign = "left";
@@ -136,7 +136,7 @@ export class Matrix extends Component {
         context.save();
         context.translate(at.left + (c + 0.5) * at.across, at.above - 8);
         context.rotate(-Math.PI / 4);
-        context.fillText(clipped(labelOf(columns, c), 16), 0, 0, 130);
+        context.fillText(clipped(edgeLabel(columns, c), 16), 0, 0, 130);
         context.restore();
       }
     }
@@ -175,8 +175,8 @@ export class Matrix extends Component {
       context.textAlign = "left";
       context.fillText(text, Math.max(0, Math.min(from, this.at.width - width)) + 5, y);
     };
-    if (down < 13 && row !== null && row !== undefined && row < weights.rows) tag(clipped(labelOf(run.rows(look), row), 20), left - 4, above + (row + 0.5) * down, "right");
-    if (across < 13 && column !== null && column !== undefined && column < weights.columns) tag(clipped(labelOf(run.columns(look), column), 20), left + column * across, above - 12, "left");
+    if (down < 13 && row !== null && row !== undefined && row < weights.rows) tag(clipped(edgeLabel(run.rows(look), row), 20), left - 4, above + (row + 0.5) * down, "right");
+    if (across < 13 && column !== null && column !== undefined && column < weights.columns) tag(clipped(edgeLabel(run.columns(look), column), 20), left + column * across, above - 12, "left");
   }
 
   cellAt(event) {

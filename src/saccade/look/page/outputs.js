@@ -3,10 +3,10 @@ import { html } from "./view.js";
 import { differences } from "./differences.js";
 import { differenceColour } from "./colour.js";
 import { milliseconds, signed } from "./numbers.js";
-import { shownText } from "./record.js";
+import { modelName, shownText } from "./record.js";
 import { set, state } from "./state.js";
 
-const NAMES = { A: "", B: "CHANGED", C: "gone on", M: "" };
+const NAMES = { A: "as it is", B: "CHANGED", C: "gone on from your choice", M: "beside it" };
 
 export function Outputs() {
   const { runs, busy } = state;
@@ -27,7 +27,7 @@ function Output({ letter, run, busy }) {
       <button class="letter" aria-pressed=${showing === letter} disabled=${!run} title="Show this one"
         onClick=${() => set({ showing: letter, pin: null, inside: null })} aria-label=${`Show ${letter}${NAMES[letter] ? `, ${NAMES[letter]}` : ""}`}>${letter}</button>
       ${NAMES[letter] && html`<span class=${letter === "B" ? "stamp" : "faint"}>${NAMES[letter]}</span>`}
-      ${(letter === "M" || letter === "A") && html`<span class="faint">${run?.run.model ?? ""}</span>`}
+      ${(letter === "M" || letter === "A") && html`<span class="faint">${modelName(run?.run.model ?? "")}</span>`}
       ${stale && html`<span class="faint">previous input</span>`}
       ${several && run && showing !== letter && html`<button class="quiet" onClick=${() => set({ beside: beside === letter ? "" : letter })} aria-pressed=${beside === letter}>${beside === letter ? "Not beside" : "Beside"}</button>`}
     </div>

@@ -1,6 +1,7 @@
 // The model as its own record describes it: from the input to the output; an attention leads to its looks.
 import { html } from "./view.js";
 import { choose } from "./doing.js";
+import { modelName } from "./record.js";
 import { chosenOf, set, state } from "./state.js";
 
 export function Parts({ run, letter }) {
@@ -10,7 +11,7 @@ export function Parts({ run, letter }) {
   const open = state.partOpen ?? site;
   if (!stacks.length) return html`<div class="pane"><p class="faint">This model has a form that is not drawn here.</p></div>`;
   return html`<div class="pane parts">
-    <p><b>${run.run.model}</b> <span class="faint">weights ${run.run.digest}</span></p>
+    <p><b>${modelName(run.run.model)}</b> <span class="faint">weights ${run.run.digest}</span></p>
     ${stacks.map((stack, number) => html`
       ${number > 0 && html`<p class="arrow" aria-hidden="true">↓ <span class="faint">${stack.name === "head" ? "" : "what was read"}</span></p>`}
       <section class="stack"><h3>${stack.title}</h3>

@@ -150,6 +150,17 @@ export function labelOf(axis, place) {
   return `${(place * axis.seconds).toFixed(2)} s`;
 }
 
+// The same where there is little room.
+export function edgeLabel(axis, place) {
+  if (axis.kind !== "grid") return labelOf(axis, place);
+  return `${1 + Math.floor(place / axis.shape[1])},${1 + (place % axis.shape[1])}`;
+}
+
+// A model by name; of a folder its last part.
+export function modelName(name) {
+  return name.split("/").filter(Boolean).at(-1) ?? name;
+}
+
 // Spaces at the beginning go, what has no shape gets one.
 export function shownText(text) {
   if (text === "") return "…";

@@ -1,5 +1,10 @@
 // What the page shows: one table, changed by `set`; whoever draws is told once per frame.
 
+// No head is chosen yet.
+export function nothingChosen() {
+  return { A: { look: -1, plane: -1 }, M: { look: -1, plane: -1 } };
+}
+
 export const state = {
   live: false,
   models: [],
@@ -12,7 +17,7 @@ export const state = {
   runs: {}, // by letter: A as it is, B changed, C gone on from a candidate, M the other model
   showing: "A",
   beside: "", // a second run that is shown beside the first
-  chosen: { A: { look: -1, plane: -1 }, M: { look: -1, plane: -1 } },
+  chosen: nothingChosen(),
   part: 0,
   pin: null, // {row, column, side: "row" | "column"}
   step: 0,
@@ -30,7 +35,8 @@ export const state = {
   said: "", // for screen readers
   note: "",
   theme: "",
-  dialog: "",
+  dialog: "", // share or keys
+  full: "", // the run whose card fills the screen
   tour: -1,
 };
 

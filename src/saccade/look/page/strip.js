@@ -162,11 +162,18 @@ export class Strip extends Component {
         onPointerMove=${(event) => this.over(event)} onPointerLeave=${() => setHover(null, null, letter)}
         onClick=${(event) => this.click(event)} onKeyDown=${(event) => this.key(event)}>
         <canvas aria-hidden="true" ref=${(element) => { this.canvas = element; }}></canvas>
-        ${shown.map((piece, i) => html`<${Piece} piece=${piece} i=${i} id=${`piece-${letter}-${side}-${i}`} at=${i === at} hidden=${hidden(i)} label=${labelOf(axis, i)} />`)}
+        ${shown.map((piece, i) => html`<${Piece} piece=${piece} apart=${standsApart(piece, shown[i - 1])} i=${i} id=${`piece-${letter}-${side}-${i}`} at=${i === at} hidden=${hidden(i)} label=${labelOf(axis, i)} />`)}
         ${axis.pieces.length > AT_ONCE && html`<span class="faint">and ${axis.pieces.length - AT_ONCE} more</span>`}
       </div>
     </div>`;
   }
+}
+
+// Phonemes and other names stand apart, letters of a word do not.
+function standsApart(piece, before) {
+  if (!before || before.mark || piece.word === before.word) return Boolean(before?.mark);
+  const named = (text) => text.length > 1 && /[\p{L}\p{N}]/u.test(text);
+  return /[\p{L}\p{N}]/u.test(piece.text) && /[\p{L}\p{N}]/u.test(before.text) && (named(piece.text) || named(before.text));
 }
 
 class Piece extends Component {
@@ -175,8 +182,8 @@ class Piece extends Component {
     return next.piece !== piece || next.at !== at || next.hidden !== hidden || next.id !== id;
   }
 
-  render({ piece, i, id, at, hidden, label }) {
-    const begins = /^\s/.test(piece.text) || piece.mark;
+  render({ piece, apart, i, id, at, hidden, label }) {
+    const begins = /^\s/.test(piece.text) || piece.mark || apart;
     const kind = `piece${piece.mark ? " mark" : ""}${begins ? " begins" : ""}${hidden ? " hidden" : ""}`;
     return html`<span class=${kind} id=${id} data-i=${i} role="option" aria-selected=${at} aria-label=${hidden ? `${label}, hidden` : label}><bdi>${at ? shownText(piece.text) : clipped(shownText(piece.text))}</bdi></span>${piece.text.includes("\n") ? html`<br />` : null}`;
   }

@@ -12,7 +12,7 @@ import { axisLength, groupName, labelOf } from "./record.js";
 import { wantPlane } from "./server.js";
 import { chosenOf, set, state } from "./state.js";
 
-const VIEWS = { both: "Both", matrix: "Matrix", lines: "Lines", table: "Table" };
+const VIEWS = { both: "Matrix and lines", matrix: "Matrix", lines: "Lines", table: "Table" };
 const MOST_LINES = 2_200;
 const MOST_BESIDE = 20;
 
@@ -23,17 +23,19 @@ export function ViewCard({ run, letter }) {
   const rows = run.rows(look);
   const columns = run.columns(look);
   const weights = wantPlane(run, look, plane);
-  const small = weights && !(state.beside && state.runs[state.beside]) && Math.max(weights.rows, weights.columns) <= MOST_BESIDE;
+  const small = weights && columns.kind !== "grid" && columns.kind !== "time" && !(state.beside && state.runs[state.beside]) && Math.max(weights.rows, weights.columns) <= MOST_BESIDE;
   const view = state.view === "both" && !small ? "matrix" : VIEWS[state.view] ? state.view : "matrix";
-  const shared = { run, letter, look, plane, weights, theme: state.theme, pin: state.pin, stretched: state.stretched };
+  const shared = { run, letter, look, plane, weights, theme: state.theme, full: state.full, pin: state.pin, stretched: state.stretched };
   const self = one.rows === one.columns;
-  return html`<section class=${`card ${letter === "B" ? "isB" : ""}`} aria-label=${`Looks of ${letter}`}>
+  const full = state.full === letter;
+  return html`<section class=${`card ${letter === "B" ? "isB" : ""} ${full ? "full" : ""}`} aria-label=${`Looks of ${letter}`}>
     <div class="cardhead">
       <span class="letter small" aria-hidden="true">${letter}</span>
       <h2>${groupName(one)} <span class="faint">${planeName(one, plane)}</span></h2>
       ${letter === "B" && html`<span class="stamp">CHANGED</span>`}
       <div class="tabs" role="group" aria-label="View">
         ${Object.entries(VIEWS).map(([key, name]) => html`<button aria-pressed=${view === key} disabled=${key === "both" && !small} onClick=${() => set({ view: key })}>${name}</button>`)}
+        <button aria-pressed=${full} aria-label=${full ? "Leave full screen" : "Full screen"} title=${full ? "Leave full screen (Esc)" : "Full screen"} onClick=${() => set({ full: full ? "" : letter })}>⤢</button>
       </div>
     </div>
     <div class="strips">
@@ -56,7 +58,7 @@ export function ViewCard({ run, letter }) {
             ? html`<p class="faint">Too many for lines: the matrix shows them.</p>`
             : html`<${Lines} ...${shared} />`
           : html`<${TableView} ...${shared} />`}
-    <${Legend} weights=${weights} />
+    <${Legend} weights=${weights} sure=${run.steps.length > 0 && one.kind !== "encoder"} />
     <${Readout} ...${shared} />
   </section>`;
 }
