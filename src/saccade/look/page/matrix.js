@@ -8,8 +8,8 @@ import { HALF } from "./numbers.js";
 import { axisLength, clipped, edgeLabel } from "./record.js";
 import { focus, onHover, setHover, state } from "./state.js";
 
-const LARGEST_CELL = 46;
-const TALLEST = 620;
+const LARGEST_CELL = 42;
+const TALLEST = 560;
 const FONT = "13px system-ui, sans-serif";
 
 export class Matrix extends Component {

@@ -12,7 +12,7 @@ import { axisLength, groupName, labelOf } from "./record.js";
 import { wantPlane } from "./server.js";
 import { chosenOf, set, state } from "./state.js";
 
-const VIEWS = { both: "Matrix and lines", matrix: "Matrix", lines: "Lines", table: "Table" };
+const VIEWS = { both: "Matrix + lines", matrix: "Matrix", lines: "Lines", table: "Table" };
 const MOST_LINES = 2_200;
 const MOST_BESIDE = 20;
 
