@@ -39,7 +39,7 @@ class DescribingOptions(LookingOptions):
         return None
 
     def request(self) -> "Request":
-        """MethodCheck here, before anything is loaded."""
+        """Checked here, before anything is loaded."""
         if self.beam is not None and self.beam < 1:
             raise WrongUse(f"--beam must be at least 1, not {self.beam}")
         if not 1 <= self.best <= MOST_ANSWERS:

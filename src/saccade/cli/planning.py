@@ -19,7 +19,7 @@ from saccade.plan.devices import DEVICES, DeviceRecord, device_named
 from saccade.plan.page import page
 from saccade.plan.plan import Plan, Wishes
 from saccade.plan.published import comparison
-from saccade.plan.subject import BlackBox
+from saccade.plan.subject import Subject
 from saccade.plan.text import affordable_text, markdown, plan_rows, plan_text, short, short_bytes
 from saccade.presets.rows import PRESETS
 
@@ -48,7 +48,7 @@ def device_for(name: str, price: float | None, changes: Changes) -> DeviceRecord
     return DeviceRecord.read(table, where=f"device {name}")
 
 
-def subjects_for(names: Sequence[str], changes: Changes, context: int | None) -> list[BlackBox]:
+def subjects_for(names: Sequence[str], changes: Changes, context: int | None) -> list[Subject]:
     """What is planned: presets, recipes and model folders by name."""
     own = [(key, value) for key, value in changes if key.startswith("model.")]
     expanded = [
@@ -60,9 +60,9 @@ def subjects_for(names: Sequence[str], changes: Changes, context: int | None) ->
     return [subject.with_context(context) if context else subject for subject in found]
 
 
-def _subject(name: str, changes: Changes) -> BlackBox:
+def _subject(name: str, changes: Changes) -> Subject:
     if name in PRESETS:
-        return BlackBox.of(PRESETS[name].changed(changes))
+        return Subject.of(PRESETS[name].changed(changes))
     path = _recipe(name)
     if path is not None:
         return recipe_subject(path.stem, changed(read_toml(path), changes))
@@ -89,7 +89,7 @@ def _recipe(name: str) -> Path | None:
     return bundled if bundled.is_file() else None
 
 
-def within(wishes: Wishes, subject: BlackBox, device: DeviceRecord, budget: float | None) -> Wishes:
+def within(wishes: Wishes, subject: Subject, device: DeviceRecord, budget: float | None) -> Wishes:
     """How many tokens a budget is enough for, if one is given."""
     if budget is None:
         return wishes

@@ -34,7 +34,7 @@ class ReadingOptions(LookingOptions):
         return None
 
     def request(self) -> "Request":
-        """MethodCheck here, before anything is loaded."""
+        """Checked here, before anything is loaded."""
         if not 1 <= self.best <= MOST_ANSWERS:
             raise WrongUse(f"--best must be between 1 and {MOST_ANSWERS}, not {self.best}")
         from saccade.pipelines.pipeline import Request

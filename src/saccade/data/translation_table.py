@@ -37,7 +37,8 @@ def learn_table(source: Ragged, target: Ragged, vocabulary: int) -> np.ndarray:
             np.add.at(news_VV, (s_BS[:, :, None], t_BT[:, None, :]), ahead * back)
         counts_VV = news_VV
     forward_V1, backward_1V = (np.maximum(counts_VV.sum(axis=axis, keepdims=True), 1e-9) for axis in (1, 0))
-    return (counts_VV / np.sqrt(forward_V1 * backward_1V)).astype(np.float16)
+    table_VV: np.ndarray = (counts_VV / np.sqrt(forward_V1 * backward_1V)).astype(np.float16)
+    return table_VV
 
 
 def diagonal_prior(source_BS: np.ndarray, target_BT: np.ndarray) -> np.ndarray:
@@ -46,7 +47,8 @@ def diagonal_prior(source_BS: np.ndarray, target_BT: np.ndarray) -> np.ndarray:
         np.arange(real.shape[1]) / np.maximum(real.sum(axis=1), 1)[:, None] for real in (source_BS, target_BT)
     )
     prior_BST = np.exp(-DIAGONAL * np.abs(i_BS[:, :, None] - j_BT[:, None, :])).astype(np.float32)
-    return prior_BST * source_BS[:, :, None] * target_BT[:, None, :]
+    real_BST: np.ndarray = prior_BST * source_BS[:, :, None] * target_BT[:, None, :]
+    return real_BST
 
 
 def _chunks(source: Ragged, target: Ragged, chosen: np.ndarray) -> Iterator[np.ndarray]:

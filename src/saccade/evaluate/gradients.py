@@ -4,6 +4,7 @@ needs PyTorch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -76,7 +77,8 @@ def gradient_of_encoder(
             return _chosen(model(read, None, second), targets)
         chosen = torch.zeros(tokens.shape, dtype=torch.bool)
         chosen[0, list(targets)] = True
-        logits = model(read, None, chosen) if isinstance(model, TaggerModel) else model.guess(read, chosen)[0]
+        words: Any = model
+        logits = words(read, None, chosen) if isinstance(model, TaggerModel) else words.guess(read, chosen)[0]
         return _chosen(logits, {row: targets[place] for row, place in enumerate(sorted(targets))})
 
     return _gradient(model.eval(), run, tokens, "encoder.embed.tokens")

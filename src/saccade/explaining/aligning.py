@@ -78,8 +78,7 @@ def read_pair(translator: Translator, source: str, target: str, *, tokenized: bo
         for head in range(len(one.weights_NTS))
         for when in WHEN
     }
-    words = ([text[start:stop] for start, stop in spans] for text, spans in ((source, sources), (target, targets)))
-    return WordPair(*words, weights)
+    return WordPair(source.split(), target.split(), weights)
 
 
 def joined(text: str) -> str:

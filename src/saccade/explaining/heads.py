@@ -112,7 +112,7 @@ def _look(study: HeadStudy, looks: LayerLooks) -> None:
 
 def share_of(weights_TS: Floats, places_TS: np.ndarray, *, causal: bool = False) -> tuple[float, float] | None:
     """Of the rows that have such places, the mean weight on them, and that of looking everywhere alike."""
-    seen_TS = np.tri(*weights_TS.shape, dtype=bool) if causal else np.ones(weights_TS.shape, dtype=bool)
+    seen_TS = np.tri(*weights_TS.shape) > 0 if causal else np.ones(weights_TS.shape, dtype=bool)
     rows_T = (places_TS & seen_TS).any(axis=1)
     if not rows_T.any():
         return None

@@ -40,7 +40,7 @@ class Matrix:
     @property
     def cell(self) -> int:
         """Pixels of a side of a cell."""
-        return max(1, self.widest // max(self.values_YX.shape))
+        return max(1, self.widest // int(max(self.values_YX.shape)))
 
     @property
     def _left(self) -> int:
