@@ -46,6 +46,7 @@ COMMANDS = [
         "explain",
         "heads",
         "align",
+        "view",
     ),
     *(
         "train",

@@ -20,7 +20,7 @@ LIKELY = 5
 
 
 @dataclass(frozen=True)
-class Beginning:
+class PartialText:
     """A text as far as it was written, and its likeliest next tokens."""
 
     tokens: list[int]
@@ -39,7 +39,7 @@ class SearchStep:
 
     text: Text
     """The handle of the row; after the search its `best` holds what was found."""
-    beginnings: list[Beginning]
+    beginnings: list[PartialText]
     """One, or as many as the beam is wide; the likeliest first."""
 
 
@@ -68,7 +68,7 @@ def tell_step(text: Text, written: list[list[int]], logprobs: list[float], logit
         return
     likely_KC, tokens_KC = best_tokens(np.ascontiguousarray(logits_KV, dtype=np.float32), LIKELY)
     found = [
-        Beginning(
+        PartialText(
             tokens,
             logprob,
             list(zip(ids, values, strict=True)),

@@ -79,7 +79,9 @@ def _decoder(config: Any, memories: list[str]) -> Values:
         for memory in memories if config.attends else []:
             formula = f"{SCORES.get(config.attention, '')};  context = Σ softmax(scores)ₛ · memoryₛ"
             site = f"decoder.{named('cross_attention', memory)}"
-            parts.append(_part("attention", f"looks at the {_called(memory)} ({config.attention})", formula, "1 head", site))
+            parts.append(
+                _part("attention", f"looks at the {_called(memory)} ({config.attention})", formula, "1 head", site)
+            )
     output = _part("head", "next token", "p(token) = softmax(W x)", f"{_width(config)} → vocabulary")
     return {"name": "decoder", "title": "Decoder", "parts": [*parts, output]}
 

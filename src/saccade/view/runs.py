@@ -137,6 +137,8 @@ def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Val
     record["run"]["notes"] = [*answer.warnings, *([note] if note else [])]
     if (image := _picture(answer)) is not None:
         arrays["picture"] = image
+    if offer.takes == "sound":
+        arrays["sound"] = np.frombuffer(raw, dtype=np.uint8)  # the page plays it and draws its spectrogram
     return Run(ask, edit, pipeline, answer, layers, kept, record, arrays)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from saccade.axes import END_LABEL
-from saccade.decode.listen import Beginning, SearchStep
+from saccade.decode.listen import PartialText, SearchStep
 from saccade.decode.row import Text
 from saccade.tokens.vocabulary import Vocabulary
 
@@ -85,7 +85,7 @@ class Searches:
         }
 
     def _beginning(
-        self, one: Beginning, mine: Beginning, follows: Sequence[Beginning], vocabulary: Vocabulary
+        self, one: PartialText, mine: PartialText, follows: Sequence[PartialText], vocabulary: Vocabulary
     ) -> Values:
         kept = not follows or any(later.tokens[: len(one.tokens)] == one.tokens for later in follows)
         text = self._text(one.tokens)

@@ -7,6 +7,7 @@ import { focus, onHover, setHover, state } from "./state.js";
 import { scaleTop } from "./legend.js";
 
 const pictures = new Map();
+const MOST_PICTURES = 8;
 
 // The picture of a run, from the bytes that came with it.
 export function pictureOf(run, whenLoaded) {
@@ -17,6 +18,11 @@ export function pictureOf(run, whenLoaded) {
     image.onload = whenLoaded;
     image.src = URL.createObjectURL(new Blob([found.data], { type: "image/png" }));
     pictures.set(run.run.id, image);
+    for (const [id, old] of pictures) {
+      if (pictures.size <= MOST_PICTURES) break;
+      URL.revokeObjectURL(old.src);
+      pictures.delete(id);
+    }
   }
   return pictures.get(run.run.id);
 }
