@@ -142,7 +142,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f'task = "translation"\nname = "toy"\nalignment = {{layer = 1, head = 2, weight = 1.0}}\n'
         f'[data]\ntrain = ["train.tsv"]\nvalid = ["valid.tsv"]\n[tokens]\nvocabulary = 300\n'
         f"[model.encoder]\n{stack}[model.decoder]\n{stack}"
-        "[train]\nsteps = 150\nbatch_tokens = 512\nwarmup = 20\nvalidate_every = 150\nadam = {rate = 5e-3}\n",
+        "[train]\nsteps = 110\nbatch_tokens = 512\nwarmup = 20\nvalidate_every = 110\nadam = {rate = 5e-3}\n",
         "utf-8",
     )
     said = ask("train", folder / "toy.toml", "--data", folder, "--out", folder / "model")

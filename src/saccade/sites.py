@@ -75,14 +75,14 @@ class Edit:
 
     without_heads: Collection[tuple[str, int]] = ()
     """Layer names and heads, counted from 0, whose output is zero."""
-    without_layers: Collection[str] = ()
-    """Names of attention layers whose whole output is zero: all their heads are off."""
     without_source: Collection[int] = ()
     """Source positions that nobody may look at."""
     without_target: Collection[int] = ()
     """Target positions that nobody may look at."""
     without_memory: Mapping[str, Collection[int]] = field(default_factory=dict)
     """Positions that nobody may look at, by the name of their memory, where a decoder has several."""
+    without_layers: Collection[str] = ()
+    """Names of attention layers whose whole output is zero: all their heads are off."""
 
     def hidden(self, site: Site, keys: int) -> list[int]:
         """The positions, of so many, that are hidden from looks at this site."""

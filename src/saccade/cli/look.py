@@ -109,7 +109,13 @@ def look(model: ModelName, input: str, *, options: LookOptions = DEFAULTS) -> in
         raise WrongUse("--rollout is of all layers and heads: leave out --layer, --head and --every-head")
     special = options.edits or options.target is not None or options.every_head or options.rollout
     if not special and options.format == "text":
-        plain = Options(prefix=options.prefix, look=options.output or Path("-"), layer=options.layer, head=options.head)
+        plain = Options(
+            prefix=options.prefix,
+            look=options.output or Path("-"),
+            layer=options.layer,
+            head=options.head,
+            quiet=options.quiet,
+        )
         return answer_all((input,), model, plain, None, question=options.question)
     if options.output is not None:
         from saccade.look.picture import check_suffix

@@ -20,8 +20,9 @@ from saccade.sites import Edit
 ROLES = ("previous", "same place", "next", "same word", "punctuation", "marks", "diagonal")
 """What a head may look at: its neighbours, itself, the same word elsewhere, commas and stops, the beginning and the
 end, and, of what was read while writing, the place that lies as far along."""
-CLEAR, CLEARER = 0.4, 2.0
-"""A role is a head's if this share of its weight is there, and so many times as much as by looking everywhere alike."""
+CLEAR, CLEARER = 0.4, 0.3
+"""A role is a head's if this share of its weight is there, and of the way from looking everywhere alike to looking
+nowhere else it has gone so far."""
 SPREAD = 0.85
 """Share of the largest entropy from which a head is said to look everywhere."""
 NEAR = 1.5
@@ -71,7 +72,7 @@ class HeadStudy:
     def role(self) -> str:
         """What it does, as far as that is clear."""
         shares = {role: self.share(role) for role in self.shares}
-        clear = {role: w for role, (w, chance) in shares.items() if w >= CLEAR and w >= CLEARER * chance}
+        clear = {role: w for role, (w, chance) in shares.items() if w >= CLEAR and w - chance >= CLEARER * (1 - chance)}
         if clear:
             return max(clear, key=lambda role: clear[role])
         return "spread" if self.entropy >= SPREAD else "–"
@@ -105,15 +106,19 @@ def _look(study: HeadStudy, looks: LayerLooks) -> None:
     weights_TS = looks.weights_NTS[study.head - 1].astype(np.float64)
     study.entropies.append(entropy_share(weights_TS))
     for role, places_TS in role_places(looks).items():
-        share = share_of(weights_TS, places_TS, causal=looks.kind == "decoder")
+        # Few words stand twice; all other roles are asked of every row.
+        share = share_of(weights_TS, places_TS, causal=looks.kind == "decoder", some=role == "same word")
         if share is not None:
             study.shares.setdefault(role, []).append(share)
 
 
-def share_of(weights_TS: Floats, places_TS: np.ndarray, *, causal: bool = False) -> tuple[float, float] | None:
-    """Of the rows that have such places, the mean weight on them, and that of looking everywhere alike."""
+def share_of(
+    weights_TS: Floats, places_TS: np.ndarray, *, causal: bool = False, some: bool = False
+) -> tuple[float, float] | None:
+    """The mean weight on these places, and that of looking everywhere alike. `some`: of those rows that have any."""
     seen_TS = np.tri(*weights_TS.shape) > 0 if causal else np.ones(weights_TS.shape, dtype=bool)
-    rows_T = (places_TS & seen_TS).any(axis=1)
+    has_T = (places_TS & seen_TS).any(axis=1)
+    rows_T = has_T if some else np.full(len(has_T), bool(has_T.any()))
     if not rows_T.any():
         return None
     alike = (places_TS & seen_TS)[rows_T].sum(axis=1) / seen_TS[rows_T].sum(axis=1)
