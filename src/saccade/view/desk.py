@@ -95,7 +95,7 @@ class Desk:
         send({"models": self.models.values(), "first": self.first})
 
     def run(self, asked: Values, send: Send) -> None:
-        ask = Ask.read(asked, where="run")
+        ask = Ask.of(asked, where="run")
 
         def report(step: Values) -> None:
             if ask.id in self.stopped:

@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -66,6 +66,15 @@ class Ask(Record):
     seed: int | None = Field(None, ge=0, lt=2**40)
     beam: int | None = Field(None, ge=1, le=50)
     tokens: int = Field(DEFAULT_TOKENS, ge=1, le=4_000)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any], where: str) -> "Ask":
+        """A plain table; of what is too long only the length is said."""
+        for name, longest in (("text", LONGEST_INPUT), ("prefix", LONGEST_INPUT), ("file", 4 * LARGEST_FILE // 3 + 4)):
+            given = values.get(name)
+            if isinstance(given, str) and len(given) > longest:
+                raise WrongUse(f"{name} of {len(given):,} characters; at most {longest:,} are read")
+        return cls.read(values, where=where)
 
     def raw(self, takes: str) -> Any:
         """The input as a pipeline reads it."""
