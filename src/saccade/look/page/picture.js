@@ -3,7 +3,8 @@ import { Component } from "./vendor/preact.js";
 import { html } from "./view.js";
 import { pinAt } from "./doing.js";
 import { HALF } from "./numbers.js";
-import { focus, onHover, setHover, state } from "./state.js";
+import { focus } from "./linked.js";
+import { onHover, setHover, state } from "./state.js";
 import { scaleTop } from "./legend.js";
 
 const pictures = new Map();

@@ -4,7 +4,8 @@ import { html } from "./view.js";
 import { cividis } from "./colour.js";
 import { pinAt } from "./doing.js";
 import { HALF } from "./numbers.js";
-import { focus, onHover, setHover, state } from "./state.js";
+import { focus } from "./linked.js";
+import { onHover, setHover, state } from "./state.js";
 
 const HEIGHT = 180;
 const LANE = 34;
