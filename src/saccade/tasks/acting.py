@@ -1,0 +1,201 @@
+"""Acting: a picture of the world and a command in, one action after the other out, learnt from demonstrations (show,
+attend and interact; Qureshi et al. 2017), as in BabyAI."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+from torch import nn
+
+from saccade.config import Record
+from saccade.data.demonstrations import commands_of, demonstrations, episodes_from, maker
+from saccade.errors import UserError, WrongUse
+from saccade.evaluate.metrics import Score
+from saccade.evaluate.pointing import pointing
+from saccade.evaluate.routes import success
+from saccade.folder import ModelFolder, read_folder
+from saccade.pipelines.agent import Agent
+from saccade.pipelines.load import model_path
+from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.tasks.contract import Prepared, Recipe
+from saccade.tasks.episodes import EpisodeParts, EpisodesRecipe, action_vocabulary, check_model, prepare_episodes
+from saccade.tasks.store import kept_vocabulary
+from saccade.worlds.contract import Noted, PackedWorld, PointedWorld, World
+from saccade.worlds.demonstrations import Straying
+from saccade.worlds.opening import maker_of
+
+TEST, VALID, TRAIN = 0, 100_000, 1_000_000
+"""The first seeds of three kinds of worlds: no world of one part is in another."""
+AT_ONCE = 100
+"""Worlds that are open at a time."""
+
+
+class LevelData(Record):
+    """A kind of world."""
+
+    name: str
+    """Of BabyAI, such as BabyAI-GoToLocal-v0, or one that a program added."""
+    worlds: int = Field(ge=1, lt=10_000_000)
+    """Demonstrations to train on, each in a world of its own."""
+
+
+class ActingData(Record):
+    """Which worlds, and how demonstrations are made in them."""
+
+    levels: list[LevelData] = Field(min_length=1)
+    """All kinds of worlds; one model acts in all of them."""
+    longest: int = Field(128, ge=1)
+    """Actions of a demonstration, at most; in validation too."""
+    stray_share: float = Field(0.5, ge=0, le=1)
+    """Share of the demonstrations that stray at random now and then, with good advice all the time."""
+    stray_rate: float = Field(0.15, ge=0, le=1)
+    """How often, of all steps, these begin to stray."""
+    valid: int = Field(50, ge=1, lt=100_000)
+    """Worlds of each level that select the best checkpoint."""
+    test: int = Field(500, ge=1, lt=100_000)
+    """Unseen worlds of each level to test in."""
+    processes: int = Field(0, ge=0, le=1024)
+    """How many make demonstrations; 0: one for each core."""
+
+    @property
+    def straying(self) -> Straying:
+        return Straying(self.stray_share, self.stray_rate)
+
+
+class ActingRecipe(EpisodesRecipe):
+    task: Literal["acting"] = "acting"
+    data: ActingData
+
+
+class ActingTask:
+    """The task of acting, for the commands."""
+
+    name: ClassVar[str] = "acting"
+    recipe: ClassVar[type[Recipe]] = ActingRecipe
+
+    def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[ActingRecipe, list[str]]:
+        raise WrongUse("acting is trained by a recipe, which names worlds: see agent")
+
+    def prepare(
+        self, recipe: ActingRecipe, folders: Sequence[Path], out: Path, *, resume: bool, report: Report = unreported
+    ) -> Prepared:
+        data = recipe.data
+        first = maker_of(data.levels[0].name)()
+        check_model(recipe.model, first.reset(TRAIN).picture_HWC.shape)
+        makers = [maker(maker_of(level.name), data.straying, data.longest) for level in data.levels]
+        cores = data.processes or os.cpu_count() or 1
+        seeds = [range(TRAIN, TRAIN + level.worlds) for level in data.levels]
+        made = demonstrations(out / "prepared" / "train", makers, seeds, cores, report, resume=resume)
+        held = [range(VALID, VALID + data.valid) for _ in data.levels]
+        shown = demonstrations(out / "prepared" / "valid", makers, held, 1, unreported, resume=resume)
+        words = sorted({word for command in (*commands_of(made), *commands_of(shown)) for word in command.split()})
+        if resume and (out / "tokenizer.json").exists():
+            vocabulary = kept_vocabulary(out)
+        else:
+            vocabulary = action_vocabulary(words, first.actions, out)
+        render = first.unpack if isinstance(first, PackedWorld) else np.asarray
+        training, valid = (
+            episodes_from(some, vocabulary, first.actions, render, blind=recipe.blind) for some in (made, shown)
+        )
+        parts = EpisodeParts(
+            training=training,
+            held=valid,
+            figures=lambda actor: _validated(Agent(actor, words), data),
+            figure=None,
+            files=[],
+            settings={"words": words, "actions": list(first.actions), "data": data.table()},
+            actions=first.actions,
+            messages=[f"{level.name}: {level.worlds:,} worlds" for level in data.levels],
+            test=lambda pipeline, _, report: _scores(pipeline, data, report),
+        )
+        return prepare_episodes(recipe, vocabulary, parts)
+
+    def evaluate(
+        self,
+        pipeline: Agent,
+        folder: ModelFolder,
+        files: Sequence[Path],
+        folders: Sequence[Path],
+        request: Request,
+        *,
+        lowercase: bool | None = None,
+        report: Report = unreported,
+    ) -> list[Score]:
+        """Success in unseen worlds, level by level, beside somebody who acts at random; and where it looked."""
+        if files:
+            raise WrongUse("an agent is tested in worlds, not on files: saccade evaluate MODEL")
+        data = ActingData.read(folder.table("data"), where=str(folder.path / "config.json"))
+        return _scores(pipeline, data, report)
+
+
+def _validated(agent: Agent, data: ActingData) -> dict[str, float]:
+    """The mean success of all levels, and that of each."""
+    found = {}
+    for level in data.levels:
+        runs = [run for some in _worlds(level.name, VALID, data.valid) for run in agent.play(*some, longest=data.longest)]
+        found[_short(level.name)] = 100 * sum(run.reached for run in runs) / len(runs)
+    return {"success": sum(found.values()) / len(found)} | (found if len(found) > 1 else {})
+
+
+def _scores(agent: Agent, data: ActingData, report: Report) -> list[Score]:
+    found, beside, total = [], [], len(data.levels) * data.test
+    for number, level in enumerate(data.levels):
+        runs, done = [], number * data.test
+        for worlds, seeds in _worlds(level.name, TEST, data.test):
+            runs += agent.play(worlds, seeds)
+            report(done + len(runs), total)
+        found.append(success(f"success, {_short(level.name)}", [run.reached for run in runs], what="worlds"))
+        beside.append(_random(level.name, data.test))
+    return found + beside + _pointed(agent, data)
+
+
+def _random(name: str, count: int) -> Score:
+    """Who does anything at all until the world is over."""
+    reached, world = [], maker_of(name)()
+    for seed in range(TEST, TEST + count):
+        world.reset(seed)
+        random, over, reward = np.random.default_rng([seed, 2]), False, 0.0
+        for _ in range(1000):
+            effect = world.step(int(random.integers(len(world.actions))))
+            over, reward = effect.over, reward + effect.reward
+            if over:
+                break
+        reached.append(reward > 0)
+    return success(f"success, {_short(name)}, at random", reached, what="worlds")
+
+
+def _pointed(agent: Agent, data: ActingData) -> list[Score]:
+    """How often the largest weight is on the goal when it is in view: where worlds know where their goals are."""
+    scores = []
+    for level in data.levels:
+        maker_found = maker_of(level.name)()
+        if not isinstance(maker_found, PointedWorld):
+            continue
+        goals, looks = [], []
+        for worlds, seeds in _worlds(level.name, TEST, min(data.test, AT_ONCE)):
+            noted = [Noted(world, _goals) for world in worlds]
+            for run, world in zip(agent.play(noted, seeds, look=True), noted, strict=True):
+                goals += world.notes
+                looks += run.episode.looks["world"]
+        scores += pointing(_short(level.name), goals, looks, agent.actor.grid)
+    return scores
+
+
+def _goals(world: World) -> list[tuple[int, int]]:
+    return world.goals() if isinstance(world, PointedWorld) else []
+
+
+def _worlds(name: str, first: int, count: int) -> list[tuple[list[World], range]]:
+    """So many worlds with their seeds, as many at a time as are open."""
+    make = maker_of(name)
+    worlds = [make() for _ in range(min(count, AT_ONCE))]
+    parts = [range(start, min(start + AT_ONCE, first + count)) for start in range(first, first + count, AT_ONCE)]
+    return [(worlds[: len(part)], part) for part in parts]
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("BabyAI-").removesuffix("-v0")
