@@ -41,6 +41,7 @@ COMMANDS = [
         "caption",
         "answer",
         "walk",
+        "act",
         "run",
         "look",
     ),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
+from saccade.cli.act import act
 from saccade.cli.answer import look, run, translate
 from saccade.cli.cache import cache
 from saccade.cli.catalog import data, models, show
@@ -66,6 +67,7 @@ for command in (
     caption,
     answer,
     walk,
+    act,
     run,
     look,
     train,

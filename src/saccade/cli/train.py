@@ -57,6 +57,7 @@ def train(
         correction      none: it is trained by a recipe, such as speller
         pronunciation   none: it is trained by a recipe, such as pronouncer
         routes          none: it is trained by a recipe, such as sail
+        acting          none: it is trained by a recipe, such as agent
 
     Ctrl-C saves and stops; `saccade resume DIR` continues from there.
 

@@ -179,6 +179,10 @@ class Actor:
         pictures_BHWC = np.stack([view.picture_HWC for view in views])
         return np.zeros_like(pictures_BHWC) if self.blind else pictures_BHWC
 
+    def words_of(self, episode: Episode) -> tuple[str, ...]:
+        """The words of its command, the end mark too."""
+        return Pieces.of(self.vocabulary, episode.ids, end=True).labels
+
     def looks_of(self, episode: Episode) -> Looks:
         """Where it looked in an episode that was acted with `look`: words and fields, for every choice."""
         words = Pieces.of(self.vocabulary, episode.ids, end=True)

@@ -1,7 +1,7 @@
 """A model that acts in worlds: a picture of what is seen and a command in, the next action out (show, attend and
 interact; Qureshi et al. 2017)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar
@@ -11,6 +11,7 @@ from pydantic import Field
 
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
+from saccade.look.filmstrip import Film
 from saccade.look.record import Looks
 from saccade.pipelines.actor import Actor, Episode
 from saccade.pipelines.answer import Answer, Values
@@ -18,6 +19,7 @@ from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.walker import CommandReader
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
+from saccade.sites import COMMAND, WORLD
 from saccade.sources.picture import PictureSource
 from saccade.sources.picture_question import PictureQuestionItem, PictureQuestionSource
 from saccade.sources.text import TextSource
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 LONGEST = 1000
 """Actions in a world that does not end by itself."""
+AT_ONCE = 100
+"""Worlds that are acted in side by side."""
 LONGEST_COMMAND = 500
 """Characters."""
 
@@ -76,6 +80,12 @@ class Run:
     def reached(self) -> bool:
         """The command was fulfilled."""
         return self.episode.reward > 0
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, in words."""
+        count = f"after {len(self.episode.actions)} actions"
+        return f"reached {count}" if self.reached else f"not reached {count}"
 
     def record(self) -> Values:
         """As plain values."""
@@ -154,6 +164,37 @@ class Agent(Pipeline[PictureQuestionItem, NextAction]):
             Run(seed, episode, [picture for picture in world.notes if picture is not None])
             for seed, episode, world in zip(seeds, episodes, noted, strict=True)
         ]
+
+    def play_seeds(
+        self,
+        make: Callable[[], World],
+        seeds: Sequence[int],
+        *,
+        longest: int = LONGEST,
+        look: bool = False,
+        report: Report = unreported,
+    ) -> list[Run]:
+        """Act in the world of each seed; some are open at a time."""
+        worlds, runs = [make() for _ in range(min(len(seeds), AT_ONCE))], list[Run]()
+        for first in range(0, len(seeds), AT_ONCE):
+            part = seeds[first : first + AT_ONCE]
+            runs += self.play(worlds[: len(part)], part, longest=longest, look=look)
+            report(len(runs), len(seeds))
+        return runs
+
+    def film(self, run: Run) -> Film:
+        """A run that was acted with `look`, to be drawn."""
+        done, grid = run.episode, self.actor.grid
+        words = self.actor.words_of(done)
+        return Film(
+            words=words,
+            actions=done.choices,
+            seen=[view.picture_HWC for view in done.views],
+            word_weights=done.looks[COMMAND],
+            field_weights=[weights_S.reshape(grid.height, grid.width) for weights_S in done.looks[WORLD]],
+            whole=run.whole,
+            outcome=run.outcome,
+        )
 
     def _first(self, world: World, seed: int) -> View:
         if tuple(world.actions) != self.actor.actions:

@@ -7,31 +7,30 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
-import torch
 from pydantic import Field
-from torch import nn
 
 from saccade.config import Record
 from saccade.data.demonstrations import commands_of, demonstrations, episodes_from, maker
-from saccade.errors import UserError, WrongUse
+from saccade.errors import WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.pointing import pointing
 from saccade.evaluate.routes import success
-from saccade.folder import ModelFolder, read_folder
+from saccade.folder import ModelFolder
 from saccade.pipelines.agent import Agent
-from saccade.pipelines.load import model_path
 from saccade.pipelines.pipeline import Report, Request, unreported
+from saccade.sites import WORLD
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.episodes import EpisodeParts, EpisodesRecipe, action_vocabulary, check_model, prepare_episodes
 from saccade.tasks.store import kept_vocabulary
+from saccade.worlds.aimless import reached_at_random
 from saccade.worlds.contract import Noted, PackedWorld, PointedWorld, World
 from saccade.worlds.demonstrations import Straying
-from saccade.worlds.opening import maker_of
+from saccade.worlds.opening import maker_of, short_name
 
 TEST, VALID, TRAIN = 0, 100_000, 1_000_000
 """The first seeds of three kinds of worlds: no world of one part is in another."""
-AT_ONCE = 100
-"""Worlds that are open at a time."""
+POINTED = 100
+"""Worlds of each level in which it is noted where it looks."""
 
 
 class LevelData(Record):
@@ -136,66 +135,45 @@ def _validated(agent: Agent, data: ActingData) -> dict[str, float]:
     """The mean success of all levels, and that of each."""
     found = {}
     for level in data.levels:
-        runs = [run for some in _worlds(level.name, VALID, data.valid) for run in agent.play(*some, longest=data.longest)]
-        found[_short(level.name)] = 100 * sum(run.reached for run in runs) / len(runs)
+        seeds = range(VALID, VALID + data.valid)
+        runs = agent.play_seeds(maker_of(level.name), seeds, longest=data.longest)
+        found[short_name(level.name)] = 100 * sum(run.reached for run in runs) / len(runs)
     return {"success": sum(found.values()) / len(found)} | (found if len(found) > 1 else {})
 
 
 def _scores(agent: Agent, data: ActingData, report: Report) -> list[Score]:
     found, beside, total = [], [], len(data.levels) * data.test
     for number, level in enumerate(data.levels):
-        runs, done = [], number * data.test
-        for worlds, seeds in _worlds(level.name, TEST, data.test):
-            runs += agent.play(worlds, seeds)
-            report(done + len(runs), total)
-        found.append(success(f"success, {_short(level.name)}", [run.reached for run in runs], what="worlds"))
+        part = _part_of(report, number * data.test, total)
+        runs = agent.play_seeds(maker_of(level.name), range(TEST, TEST + data.test), report=part)
+        found.append(success(f"success, {short_name(level.name)}", [run.reached for run in runs], what="worlds"))
         beside.append(_random(level.name, data.test))
     return found + beside + _pointed(agent, data)
 
 
+def _part_of(report: Report, before: int, total: int) -> Report:
+    """The report of a part as one of the whole."""
+    return lambda done, _: report(before + done, total)
+
+
 def _random(name: str, count: int) -> Score:
-    """Who does anything at all until the world is over."""
-    reached, world = [], maker_of(name)()
-    for seed in range(TEST, TEST + count):
-        world.reset(seed)
-        random, over, reward = np.random.default_rng([seed, 2]), False, 0.0
-        for _ in range(1000):
-            effect = world.step(int(random.integers(len(world.actions))))
-            over, reward = effect.over, reward + effect.reward
-            if over:
-                break
-        reached.append(reward > 0)
-    return success(f"success, {_short(name)}, at random", reached, what="worlds")
+    world = maker_of(name)()
+    reached = [reached_at_random(world, seed) for seed in range(TEST, TEST + count)]
+    return success(f"success, {short_name(name)}, at random", reached, what="worlds")
 
 
 def _pointed(agent: Agent, data: ActingData) -> list[Score]:
     """How often the largest weight is on the goal when it is in view: where worlds know where their goals are."""
     scores = []
+    seeds = range(TEST, TEST + min(data.test, POINTED))
     for level in data.levels:
-        maker_found = maker_of(level.name)()
-        if not isinstance(maker_found, PointedWorld):
-            continue
-        goals, looks = [], []
-        for worlds, seeds in _worlds(level.name, TEST, min(data.test, AT_ONCE)):
-            noted = [Noted(world, _goals) for world in worlds]
-            for run, world in zip(agent.play(noted, seeds, look=True), noted, strict=True):
-                goals += world.notes
-                looks += run.episode.looks["world"]
-        scores += pointing(_short(level.name), goals, looks, agent.actor.grid)
+        noted = [Noted(maker_of(level.name)(), _goals) for _ in seeds]
+        runs = agent.play(noted, seeds, look=True)
+        goals = [fields for world in noted for fields in world.notes]
+        looks = [weights_S for run in runs for weights_S in run.episode.looks[WORLD]]
+        scores += pointing(short_name(level.name), goals, looks, agent.actor.grid)
     return scores
 
 
 def _goals(world: World) -> list[tuple[int, int]]:
     return world.goals() if isinstance(world, PointedWorld) else []
-
-
-def _worlds(name: str, first: int, count: int) -> list[tuple[list[World], range]]:
-    """So many worlds with their seeds, as many at a time as are open."""
-    make = maker_of(name)
-    worlds = [make() for _ in range(min(count, AT_ONCE))]
-    parts = [range(start, min(start + AT_ONCE, first + count)) for start in range(first, first + count, AT_ONCE)]
-    return [(worlds[: len(part)], part) for part in parts]
-
-
-def _short(name: str) -> str:
-    return name.removeprefix("BabyAI-").removesuffix("-v0")

@@ -27,3 +27,8 @@ def maker_of(name: str) -> MakeWorld:
         known = ", ".join([*LEVELS, *_ADDED])
         raise UserError(f"no world {name[:60]!r}; these are known: {known}, and minigrid's other levels of BabyAI")
     return partial(BabyAI, name)
+
+
+def short_name(name: str) -> str:
+    """What people call a level: GoToLocal."""
+    return name.removeprefix("BabyAI-").removesuffix("-v0")
