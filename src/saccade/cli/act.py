@@ -18,7 +18,7 @@ from saccade.errors import WrongUse
 from saccade.pipelines.table import TASKS
 
 if TYPE_CHECKING:
-    from saccade.pipelines.agent import Agent, Run
+    from saccade.pipelines.agent import Run
 
 MOST_EPISODES = 100_000
 

@@ -157,7 +157,7 @@ class Agent(Pipeline[PictureQuestionItem, NextAction]):
     ) -> list[Run]:
         """Act in each world, begun with the seed beside it, until it is over. `look`: also keep what was seen, what was
         looked at, and pictures of the whole."""
-        noted: list[Noted[np.ndarray | None]] = [Noted(world, _whole if look else _nothing) for world in worlds]
+        noted = [Noted(world, _whole if look else _no_picture) for world in worlds]
         views = [self._first(world, seed) for world, seed in zip(noted, seeds, strict=True)]
         episodes = self.actor.act(noted, views, longest, look=look, keep=look, report=report)
         return [
@@ -221,5 +221,5 @@ def _whole(world: World) -> np.ndarray | None:
     return world.whole() if isinstance(world, ShownWorld) else None
 
 
-def _nothing(world: World) -> np.ndarray | None:
+def _no_picture(world: World) -> np.ndarray | None:  # noqa: ARG001
     return None

@@ -1,5 +1,5 @@
-"""BabyAI's worlds of rooms and things (Chevalier-Boisvert et al. 2019), from the package minigrid: who acts sees seven by
-seven fields ahead, as a picture, and is told what to do in a sentence. The package's bot knows what to do."""
+"""BabyAI's worlds of rooms and things (Chevalier-Boisvert et al. 2019), from the package minigrid: who acts sees seven
+by seven fields ahead, as a picture, and is told what to do in a sentence. The package's bot knows what to do."""
 
 import contextlib
 import io
@@ -34,7 +34,8 @@ class BabyAI:
     ends = True
 
     def __init__(self, level: str) -> None:
-        self.level, self.env, self.bot = level, _make(level), None
+        self.level, self.env = level, _make(level)
+        self.bot: Any = None
         self.last: int | None = None
         """What was done last."""
 
@@ -60,7 +61,7 @@ class BabyAI:
         from minigrid.utils.baby_ai_bot import BabyAIBot
 
         if self.bot is None:
-            self.bot = BabyAIBot(self.env)
+            self.bot = BabyAIBot(self.env)  # type: ignore[no-untyped-call]
         try:
             advice = int(self.bot.replan(self.last))
         except Exception:  # asserts, IndexError and errors of its own: it is lost after some odd actions

@@ -1,4 +1,4 @@
-"""Demonstrations: somebody who knows what to do is asked before every action; what was seen, advised and done is kept."""
+"""Demonstrations: who knows what to do is asked before every action; what was seen, advised and done is kept."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
