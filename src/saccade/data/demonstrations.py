@@ -13,13 +13,13 @@ from saccade.data.prepared import keep, kept
 from saccade.data.ragged import Ragged
 from saccade.errors import UserError
 from saccade.tokens.vocabulary import Vocabulary
-from saccade.worlds.demonstrations import Demonstration, Straying, demonstrate
+from saccade.worlds.demonstrations import Demonstration
 
 CHUNK = 200
 """Worlds that a process is given at a time."""
 Told = Callable[[int, int], None]
-Make = Callable[[Sequence[int]], list[Demonstration]]
-"""Demonstrations in the worlds of these seeds."""
+Make = Callable[[range], list[Demonstration]]
+"""Demonstrations in the worlds of these seeds; processes can be given it."""
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -45,15 +45,6 @@ def demonstrations(
     if not made:
         raise UserError(f"no demonstration came of {total} worlds")
     return keep(folder, _arrays(made))
-
-
-def maker(make: Callable[[], object], straying: Straying, longest: int) -> Make:
-    """Of one level; processes can be given it."""
-    return partial(_demonstrate, make, straying, longest)
-
-
-def _demonstrate(make: Callable[[], object], straying: Straying, longest: int, seeds: range) -> list[Demonstration]:
-    return demonstrate(make, seeds, straying, longest)  # type: ignore[arg-type]
 
 
 def _chunks(jobs: Sequence[Callable[[], list[Demonstration]]], processes: int) -> Iterator[list[Demonstration]]:

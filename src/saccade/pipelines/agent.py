@@ -153,13 +153,14 @@ class Agent(Pipeline[PictureQuestionItem, NextAction]):
         *,
         longest: int = LONGEST,
         look: bool = False,
+        keep: bool = False,
         report: Report = unreported,
     ) -> list[Run]:
-        """Act in each world, begun with the seed beside it, until it is over. `look`: also keep what was seen, what was
-        looked at, and pictures of the whole."""
+        """Act in each world, begun with the seed beside it, until it is over. `keep`: also what was seen; `look`: and
+        what was looked at, and pictures of the whole."""
         noted = [Noted(world, _whole if look else _no_picture) for world in worlds]
         views = [self._first(world, seed) for world, seed in zip(noted, seeds, strict=True)]
-        episodes = self.actor.act(noted, views, longest, look=look, keep=look, report=report)
+        episodes = self.actor.act(noted, views, longest, look=look, keep=keep, report=report)
         return [
             Run(seed, episode, [picture for picture in world.notes if picture is not None])
             for seed, episode, world in zip(seeds, episodes, noted, strict=True)

@@ -3,6 +3,7 @@ attend and interact; Qureshi et al. 2017), as in BabyAI."""
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -10,21 +11,23 @@ import numpy as np
 from pydantic import Field
 
 from saccade.config import Record
-from saccade.data.demonstrations import commands_of, demonstrations, episodes_from, maker
+from saccade.data.demonstrations import Make, commands_of, demonstrations, episodes_from
 from saccade.errors import WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.pointing import pointing
 from saccade.evaluate.routes import success
 from saccade.folder import ModelFolder
+from saccade.pipelines.advised import demonstrate_after
 from saccade.pipelines.agent import Agent
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.sites import WORLD
 from saccade.tasks.contract import Prepared, Recipe
 from saccade.tasks.episodes import EpisodeParts, EpisodesRecipe, action_vocabulary, check_model, prepare_episodes
+from saccade.tasks.learner import Learner
 from saccade.tasks.store import kept_vocabulary
 from saccade.worlds.aimless import reached_at_random
 from saccade.worlds.contract import Noted, PackedWorld, PointedWorld, World
-from saccade.worlds.demonstrations import Straying
+from saccade.worlds.demonstrations import Straying, demonstrate
 from saccade.worlds.opening import maker_of, short_name
 
 TEST, VALID, TRAIN = 0, 100_000, 1_000_000
@@ -68,6 +71,11 @@ class ActingData(Record):
 class ActingRecipe(EpisodesRecipe):
     task: Literal["acting"] = "acting"
     data: ActingData
+    learner: str = ""
+    """A trained agent with the same sizes and words: the training goes on from its weights, and in `learner_share` of
+    the worlds it acts by itself and is advised (Ross et al. 2011)."""
+    learner_share: float = Field(0.6, ge=0, le=1)
+    """Of the demonstrations."""
 
 
 class ActingTask:
@@ -85,14 +93,18 @@ class ActingTask:
         data = recipe.data
         first = maker_of(data.levels[0].name)()
         check_model(recipe.model, first.reset(TRAIN).picture_HWC.shape)
-        makers = [maker(maker_of(level.name), data.straying, data.longest) for level in data.levels]
+        learner = Learner.read(recipe.learner) if recipe.learner else None
+        makers = [partial(demonstrate, maker_of(level.name), data.straying, data.longest) for level in data.levels]
         cores = data.processes or os.cpu_count() or 1
-        seeds = [range(TRAIN, TRAIN + level.worlds) for level in data.levels]
-        made = demonstrations(out / "prepared" / "train", makers, seeds, cores, report, resume=resume)
+        made = demonstrations(out / "prepared" / "train", *_jobs(recipe, makers, learner), cores, report, resume=resume)
         held = [range(VALID, VALID + data.valid) for _ in data.levels]
         shown = demonstrations(out / "prepared" / "valid", makers, held, 1, unreported, resume=resume)
         words = sorted({word for command in (*commands_of(made), *commands_of(shown)) for word in command.split()})
-        if resume and (out / "tokenizer.json").exists():
+        if learner is not None:
+            words = learner.insist(words, first.actions)
+            (out / "tokenizer.json").write_text(learner.folder.tokenizer, encoding="utf-8")
+            vocabulary = kept_vocabulary(out)
+        elif resume and (out / "tokenizer.json").exists():
             vocabulary = kept_vocabulary(out)
         else:
             vocabulary = action_vocabulary(words, first.actions, out)
@@ -110,6 +122,7 @@ class ActingTask:
             actions=first.actions,
             messages=[f"{level.name}: {level.worlds:,} worlds" for level in data.levels],
             test=lambda pipeline, _, report: _scores(pipeline, data, report),
+            start=None if learner is None else learner.fill,
         )
         return prepare_episodes(recipe, vocabulary, parts)
 
@@ -129,6 +142,19 @@ class ActingTask:
             raise WrongUse("an agent is tested in worlds, not on files: saccade evaluate MODEL")
         data = ActingData.read(folder.table("data"), where=str(folder.path / "config.json"))
         return _scores(pipeline, data, report)
+
+
+def _jobs(recipe: ActingRecipe, makers: Sequence[Make], learner: Learner | None) -> tuple[list[Make], list[range]]:
+    """Who demonstrates, and in which worlds: the last ones of each level are the learner's."""
+    done: list[tuple[Make, range]] = []
+    for level, make in zip(recipe.data.levels, makers, strict=True):
+        own = round(level.worlds * recipe.learner_share) if learner is not None else 0
+        last = TRAIN + level.worlds
+        done.append((make, range(TRAIN, last - own)))
+        if learner is not None:
+            led = partial(demonstrate_after, learner.folder.path, maker_of(level.name), recipe.data.longest)
+            done.append((led, range(last - own, last)))
+    return [make for make, seeds in done if seeds], [seeds for _, seeds in done if seeds]
 
 
 def _validated(agent: Agent, data: ActingData) -> dict[str, float]:

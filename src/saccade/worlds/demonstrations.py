@@ -38,7 +38,7 @@ class Straying:
     """How often, of all steps, somebody begins to stray."""
 
 
-def demonstrate(make: MakeWorld, seeds: Sequence[int], straying: Straying, longest: int) -> list[Demonstration]:
+def demonstrate(make: MakeWorld, straying: Straying, longest: int, seeds: Sequence[int]) -> list[Demonstration]:
     """One in the world of each seed, of at most `longest` actions."""
     world = make()
     if not hasattr(world, "advise"):
