@@ -70,10 +70,10 @@ class SoundFrontEnd(Record):
     def weights(self, width: int, vocabulary: int, per: str) -> Weights:
         """`width` is that of the vectors that enter the first layer."""
         found: Weights = {} if self.grid is None else self.grid.weights(self.grid.last_width, vocabulary, per)
-        return found | linear("embed.project", width, self.inputs, per)
+        return found | linear("embed.project", width, self.inputs, f"{per} input")
 
     def counts(self, per: str, positions: int) -> dict[str, int]:
         """How often matrices are multiplied for so many positions of the memory `per`."""
         fields = 1 if self.grid is None else self.grid.grid[1]
         found = {} if self.grid is None else self.grid.counts(per, positions * fields)
-        return found | {per: positions}
+        return found | {per: positions, f"{per} input": positions}
