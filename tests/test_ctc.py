@@ -1,7 +1,7 @@
-"""CTC: the loss is PyTorch's, beginnings add up to the probability of texts, and joint search with weight 0 is search by
-attention alone."""
+"""CTC: the loss is PyTorch's, beginnings add up to the probability of texts, and joint search with weight 0 is search
+by attention alone."""
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_a_beginning_has_the_probability_of_all_texts_that_begin_so() -> None:
     logprobs_SV = logprobs(4, 3)  # blank and two symbols: all texts can be listed
     columns = Columns(logprobs_SV, BLANK, 9, 0.5)
     texts = [list(text) for length in range(5) for text in product((1, 2), repeat=length)]
-    possible = [text for text in texts if len(text) + sum(a == b for a, b in zip(text, text[1:], strict=False)) <= 4]
+    possible = [text for text in texts if len(text) + sum(a == b for a, b in pairwise(text)) <= 4]
     chances = {tuple(text): np.exp(whole(logprobs_SV, text)) for text in possible}
     assert sum(chances.values()) == pytest.approx(1)
     for begin in ([1], [2, 1], [1, 1], [2, 1, 2]):

@@ -1,5 +1,5 @@
-"""Sounds changed for training: faster and slower, with noise, through a telephone, with bands and moments left out. Pure
-functions; the random numbers are the caller's."""
+"""Sounds changed for training: faster and slower, with noise, through a telephone, with bands and moments left out.
+Pure functions; the random numbers are the caller's."""
 
 import numpy as np
 

@@ -93,7 +93,7 @@ def _add_an4(parts: SpeechParts, data: RecordedSets, folder: Path, *, train: boo
     chosen = {part: [row for row in rows if row["split"] == part] for part in ("train", "test")}
     parts.test["AN4"] = list(_unpacked(folder / "audio.zip", chosen["test"], ""))
     if train:
-        ordered = sorted(chosen["train"], key=lambda row: Path(row["file"]).name.split("-")[1:] + [row["file"]])
+        ordered = sorted(chosen["train"], key=lambda row: [*Path(row["file"]).name.split("-")[1:], row["file"]])
         spoken = list(_unpacked(folder / "audio.zip", ordered, ""))
         parts.valid.extend(spoken[: data.held_out])
         parts.train.extend(spoken[data.held_out :])

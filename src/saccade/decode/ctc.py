@@ -2,6 +2,7 @@
 et al. 2017, 4.2), and where each token of a whole text stands."""
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -93,7 +94,7 @@ def align(logprobs_SV: Floats, tokens: list[int], blank: int) -> tuple[Ids, Ids]
     """The likeliest places of a text's tokens: for each its first position and the one after its last, along the best
     path through blanks and tokens (Viterbi). A text longer than the positions is spread evenly."""
     positions, count = len(logprobs_SV), len(tokens)
-    repeats = sum(one == other for one, other in zip(tokens, tokens[1:], strict=False))
+    repeats = sum(one == other for one, other in pairwise(tokens))
     if count + repeats > positions:
         edges = np.linspace(0, positions, count + 1).round().astype(np.int64)
         return edges[:-1], np.maximum(edges[1:], edges[:-1] + 1)

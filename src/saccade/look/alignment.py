@@ -70,7 +70,7 @@ def align(weights_TS: Floats, rows: Axis, columns: Axis, title: str) -> Alignmen
     follows: Literal["", "letters", "words"] = ""
     if grid is not None and isinstance(rows, Pieces) and len(rows) > 1:
         follows = "letters" if len(rows.alone) == len(rows) else "words"
-    return Alignment(source, target, joined, title, grid, follows)
+    return Alignment(source, target, joined, title, grid, follows=follows)
 
 
 def clearest(layers: Sequence[Floats]) -> int:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from saccade.look.heatmap import BLUES
 from saccade.look.lettering import width
-from saccade.look.shapes import FAINT, INK, Box, Raster, Shape, Word
+from saccade.look.shapes import BLUES, FAINT, INK, Box, Raster, Shape, Word
 from saccade.runtime.contract import Floats
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class ConvolutionModule(nn.Module):
-    """W (silu(norm(depthwise(gate · value)))). The paper's batch norm is a layer norm here: a recording is then the same
+    """W (silu(norm(depthwise(gate · value)))). The paper's batch norm is a layer norm here: so a recording is the same
     alone and in a batch."""
 
     def __init__(self, width: int, kernel: int, epsilon: float) -> None:

@@ -201,7 +201,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
         found: list[list[Heard]] = [[] for _ in frames]
         done = 0
         while done < len(order):
-            longest, part = 0, []
+            longest, part = 0, list[int]()
             for number in order[done:]:
                 longest = max(longest, len(frames[number]))
                 if part and longest * (len(part) + 1) > FRAMES_AT_ONCE:

@@ -1,5 +1,5 @@
-"""Pictures and sounds on the C kernels: patches, and convolutional stages, as `front_end.py` and `convolutions.py` have them in
-plain NumPy. Only the weights of the attention module are computed in NumPy: they are few."""
+"""Pictures and sounds on the C kernels: patches, and convolutional stages, as `front_end.py`, `convolutions.py` and
+`sound.py` have them in plain NumPy. Only the weights of the attention module are computed in NumPy: they are few."""
 
 import ctypes
 

@@ -1,5 +1,5 @@
-"""Decodes sound files (WAV, FLAC, Ogg, MP3) in a process of its own: what a crafted file does to a decoder in C, it does
-to that process only, whose memory and time are bounded. It stays for the next file.
+"""Decodes sound files (WAV, FLAC, Ogg, MP3) in a process of its own: what a crafted file does to a decoder in C, it
+does to that process only, whose memory and time are bounded. It stays for the next file.
 
 Run as a module it is that process.
 """

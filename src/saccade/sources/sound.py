@@ -1,5 +1,5 @@
-"""A sound as input: a file, its bytes, or samples with their rate -> one channel of samples at one rate, and sounds side
-by side."""
+"""A sound as input: a file, its bytes, or samples with their rate -> one channel of samples at one rate, and sounds
+side by side."""
 
 import io
 import wave
