@@ -117,6 +117,15 @@ def decode(content: bytes, name: str, seconds: float) -> Sound:
     return Sound(np.frombuffer(data, dtype=np.float32), int(told["rate"]))
 
 
+def end_decoder() -> None:
+    """End the process that decodes; the next file starts another."""
+    global _decoder  # noqa: PLW0603
+    with _lock:
+        if _decoder is not None:
+            _decoder.end()
+            _decoder = None
+
+
 def serve() -> None:
     """Answer until standard input ends."""
     with contextlib.suppress(ImportError, ValueError, OSError):
