@@ -21,6 +21,8 @@ LONGEST_STRING = 6
 TEST_STRINGS, VALID_STRINGS = 300, 60
 VALID_INDEX = 7
 """Training clips with a number below this select the best checkpoint; below 5 is the published test part."""
+HEADERS = ("file", "sound", "audio", "path")
+"""What the first column of a table may be called."""
 LONGEST = 20.0
 """Seconds of one recording that is trained on."""
 Told = Callable[[int, int], None]
@@ -174,7 +176,7 @@ def read_spoken_table(data: SpokenTable, path: Path, seed: int) -> SpeechParts:
 def read_whole_table(path: Path) -> tuple[list[Utterance], list[str]]:
     """All recordings of a table, and what was left out."""
     rows = [line.split("\t") for line in read_lines(path) if line.strip()]
-    if rows and rows[0][0].casefold() in ("file", "sound", "audio", "path"):
+    if rows and rows[0][0].casefold() in HEADERS:
         rows = rows[1:]
     source, told, spoken = SoundSource(rate=None, seconds=LONGEST), list[str](), list[Utterance]()
     for number, row in enumerate(rows, 1):

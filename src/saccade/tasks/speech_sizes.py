@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from saccade.config import Table
+from saccade.data.speech_sets import HEADERS
 from saccade.data.text import read_lines
 
 BATCH = 1_600
@@ -15,7 +16,7 @@ POSITIONS = 90
 
 def spoken_recipe(path: Path, name: str) -> tuple[Table, list[str]]:
     """A Conformer that hears, a decoder that looks, CTC beside it; and what was chosen."""
-    rows = sum(1 for line in read_lines(path) if line.strip())
+    rows = sum(1 for line in read_lines(path) if line.strip() and line.split("\t")[0].casefold() not in HEADERS)
     width, layers = (96, 4) if rows < 400 else (144, 6) if rows < 10_000 else (192, 8)
     steps = int(np.clip(rows * 3 * 60 * POSITIONS / BATCH, 300, 30_000))
     stack = {"kind": "transformer", "width": width, "heads": 4, "feedforward": 4 * width, "dropout": 0.15}
