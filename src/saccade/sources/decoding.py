@@ -195,4 +195,4 @@ def _mixed(opened: Any, most: int) -> np.ndarray:
 def _plain(error: Exception) -> str:
     """Without the address of the bytes."""
     text = " ".join(str(error).split())
-    return text.rpartition(">: ")[2][:100] or type(error).__name__
+    return text.rpartition(">: ")[2][:100].rstrip(".") or type(error).__name__
