@@ -47,7 +47,7 @@ def good(name: str, rate: int = 16_000, seconds: float = 1.0) -> bytes:
     noise = np.random.default_rng(0).standard_normal((len(moments), 2))
     samples = 0.5 * np.sin(2 * np.pi * (300 + 200 * moments) * moments)[:, None] + 0.02 * noise
     written = io.BytesIO()
-    soundfile.write(written, samples.astype(np.float32), rate, format=name.split()[0], subtype=FORMATS[name])
+    soundfile.write(written, samples.astype(np.float32), rate, format=name.split(maxsplit=1)[0], subtype=FORMATS[name])
     return written.getvalue()
 
 

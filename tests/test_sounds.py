@@ -1,4 +1,4 @@
-"""Sounds: a short form of mutated_sounds.py, a decoder that dies, every format, energies, pauses, subtitles, changes for
+"""Sounds: a short form of mutated_sounds.py, a decoder that dies, formats, energies, pauses, subtitles, changes for
 training."""
 
 import os
