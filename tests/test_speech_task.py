@@ -17,6 +17,7 @@ from saccade.data.batches import SequenceBatch
 from saccade.data.speech_frames import SoundAugmentConfig, changed_frames
 from saccade.data.speech_sets import RecordedSets, Utterance, read_sets
 from saccade.errors import UserError, WrongUse
+from saccade.evaluate.calibration import calibration_error, fit_power
 from saccade.evaluate.speech import letter_errors, monotone_share, right_words, word_errors
 from saccade.models.answering import arrays_of
 from saccade.models.contract import Memory
@@ -204,6 +205,17 @@ def test_errors_are_counted_by_jiwer() -> None:
     forward = np.eye(6, dtype=np.float32)[[0, 2, 4]]
     assert monotone_share([forward], "x").value == 100
     assert monotone_share([forward, forward[::-1]], "x").value == 50
+
+
+def test_confidences_are_fitted_to_what_is_right() -> None:
+    random = np.random.default_rng(0)
+    said = random.uniform(0.05, 1, 4_000)
+    right = random.random(4_000) < said**0.5
+    assert fit_power(said.tolist(), right.tolist()) == pytest.approx(0.5, rel=0.1)
+    assert fit_power([0.3, 0.4], [True, True]) == 1
+    assert fit_power([], []) == 1
+    better = calibration_error((said**0.5).tolist(), right.tolist()).value
+    assert better < 4 < calibration_error(said.tolist(), right.tolist()).value
 
 
 def test_strings_of_digits_are_joined_from_clips_of_their_own_part(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def changed_frames(
                 samples = through_telephone(samples, rate)
             if random.random() < config.noise:
                 samples = with_noise(samples, random)
-            found.append((normalised(log_mel(samples, rate, mels)), one.text))
+            found.append((normalised(log_mel(samples, rate, mels)).astype(np.float16), one.text))
         report(number + 1, len(spoken))
     random = np.random.default_rng([seed, len(spoken)])
     found += [(normalised(log_mel(wordless(rate, random), rate, mels)), "") for _ in range(config.wordless)]

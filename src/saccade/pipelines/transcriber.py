@@ -50,6 +50,8 @@ class TranscriberSettings(TaskSettings):
     """How texts are searched for where nothing else is asked."""
     layer: int = 1
     """Cross-attention layer that is drawn by default."""
+    power: float = 1.0
+    """What the probability of a word is raised to, so that it means what it says: fitted on the validation part."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class HeardWord:
     """Seconds from the beginning of the recording."""
     end: float
     confidence: float
-    """Probability of its letters and of what ends it, each given those before."""
+    """Probability of its letters and of what ends it, each given those before, calibrated."""
 
     def record(self) -> Values:
         """As plain values."""
@@ -226,9 +228,14 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
         texts = search(self.model.decoder, rows, memory, marks=marks)
         flat = [(number, text) for number, some in enumerate(texts) for text in some]
         kept = memory.rows(np.array([number for number, _ in flat]))
-        with watching() as looks:
-            logits, _ = write_each(self.model.decoder, kept, [[marks.start, *text.tokens] for _, text in flat])
-        cross = looks.of("cross") if columns is None else None
+        read = [[marks.start, *text.tokens] for _, text in flat]
+        cross = None
+        if columns is None:  # times come from the looks
+            with watching() as looks:
+                logits, _ = write_each(self.model.decoder, kept, read)
+            cross = looks.of("cross")
+        else:
+            logits, _ = write_each(self.model.decoder, kept, read)
         found: list[list[Heard]] = [[] for _ in frames]
         for place, (number, text) in enumerate(flat):
             count = int(self.positions(len(frames[number])))
@@ -274,7 +281,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
             begins = not over and first is not None and pieces[place][:1].isspace()
             if first is not None and (over or begins):
                 word = "".join(pieces[first:place]).strip()
-                chance = float(np.prod(each[first : place + 1]))
+                chance = float(np.prod(each[first : place + 1])) ** self.settings.power
                 found.append(HeardWord(word, float(starts[first]), float(ends[place - 1]), chance))
                 first = None
             if not over and first is None and pieces[place].strip():

@@ -37,7 +37,7 @@ from saccade.data.speech_sets import (
 from saccade.data.text import find
 from saccade.decode.search import SearchConfig
 from saccade.errors import UserError, WrongUse
-from saccade.evaluate.calibration import calibration_error
+from saccade.evaluate.calibration import calibration_error, fit_power
 from saccade.evaluate.metrics import Score
 from saccade.evaluate.speech import letter_errors, monotone_share, right_words, word_errors
 from saccade.folder import ModelFolder, Storage
@@ -47,13 +47,15 @@ from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.pipelines.transcriber import Transcriber, TranscriberSettings, Transcript
 from saccade.sites import SOURCE
 from saccade.tasks.arithmetic import Figure
-from saccade.tasks.contract import Prepared, Recipe
+from saccade.tasks.contract import Finish, Prepared, Recipe
 from saccade.tasks.speech_sizes import spoken_recipe
 from saccade.tasks.store import kept_vocabulary
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.train.loop import Work
 from saccade.train.objective import SequenceObjective
 
+VALIDATION_BEAM = 3
+"""Beam width, at most, of the search on the validation part."""
 TOLD_FILES = 20
 """Rows left out that are told one by one."""
 
@@ -136,6 +138,7 @@ class SpeechTask:
             test=lambda pipeline, _, report: score_parts(
                 pipeline, _read(recipe.data, folders, recipe.train.seed, train=False).test, Request(), report
             ),
+            finish=lambda _: _finish(Transcriber(sequence_runtime(model), vocabulary, settings), valid),
             figure=lambda pipeline: Figure("word error rate", _errors(pipeline, valid), point=-1.0),
         )  # fmt: skip
 
@@ -244,10 +247,21 @@ def _scores(
 def _validate(
     model: nn.Module, vocabulary: Vocabulary, settings: TranscriberSettings, valid: SpokenFrames
 ) -> dict[str, float]:
-    """Word error rate of the decoder's greedy texts, and of the joint search that will be used."""
+    """Word error rate of a narrower search than the one that will be used."""
     assert isinstance(model, EncoderDecoder)
-    greedy = settings.model_copy(update={"search": settings.search.model_copy(update={"beam": 1, "ctc": 0.0})})
-    return {"wer": _errors(Transcriber(sequence_runtime(model), vocabulary, greedy), valid)}
+    search = settings.search.model_copy(update={"beam": min(VALIDATION_BEAM, settings.search.beam)})
+    narrow = settings.model_copy(update={"search": search})
+    return {"wer": _errors(Transcriber(sequence_runtime(model), vocabulary, narrow), valid)}
+
+
+def _finish(pipeline: Transcriber, valid: SpokenFrames) -> Finish:
+    """What the probabilities of words are raised to, so that they are right as often as they say."""
+    heard = [best[0] for best in pipeline.hear(valid.take(range(len(valid))))]
+    sure = [word.confidence for one in heard for word in one.words]
+    right = [said for one, text in zip(heard, valid.texts, strict=True) for said in right_words(text, one.text)]
+    power = round(fit_power(sure, right), 4)
+    told = [f"confidences of words are raised to the power of {power:g}, by {len(sure):,} words of the validation part"]
+    return Finish({"power": power}, {}, told, lambda _: [])
 
 
 def _errors(pipeline: Transcriber, spoken: SpokenFrames) -> float:
