@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from conftest import MARKS, ancestor, on_plain, random_sequences, read_arrays
-from saccade.decode.ctc import Columns, align
+from saccade.decode.ctc import CtcColumns, align
 from saccade.decode.row import Beam, Greedy, RowRequest
 from saccade.decode.search import search
 from saccade.runtime.contract import Floats
@@ -35,7 +35,7 @@ def whole(logprobs_SV: Floats, text: list[int]) -> float:
     return -float(loss)
 
 
-def advance(columns: Columns, text: list[int]) -> tuple[float, float]:
+def advance(columns: CtcColumns, text: list[int]) -> tuple[float, float]:
     """The score of a beginning, and of the same text ended, step by step through candidates."""
     prefixes = columns.begin()
     for token in text:
@@ -48,13 +48,13 @@ def advance(columns: Columns, text: list[int]) -> tuple[float, float]:
 
 @pytest.mark.parametrize("text", [[], [3], [3, 3], [3, 4, 4, 3], [5, 3, 5, 5, 4]])
 def test_an_ended_text_has_the_probability_that_pytorchs_loss_has(text: list[int]) -> None:
-    columns = Columns(logprobs(9, 6), BLANK, END, 0.5)
+    columns = CtcColumns(logprobs(9, 6), BLANK, END, 0.5)
     assert advance(columns, text)[1] == pytest.approx(whole(columns.logprobs_SV, text), abs=1e-6)
 
 
 def test_a_beginning_has_the_probability_of_all_texts_that_begin_so() -> None:
     logprobs_SV = logprobs(4, 3)  # blank and two symbols: all texts can be listed
-    columns = Columns(logprobs_SV, BLANK, 9, 0.5)
+    columns = CtcColumns(logprobs_SV, BLANK, 9, 0.5)
     texts = [list(text) for length in range(5) for text in product((1, 2), repeat=length)]
     possible = [text for text in texts if len(text) + sum(a == b for a, b in pairwise(text)) <= 4]
     chances = {tuple(text): np.exp(whole(logprobs_SV, text)) for text in possible}
@@ -87,7 +87,7 @@ def joint(weight: float | None, *, width: int = 3) -> list[list[tuple[list[int],
     memory = read_arrays(runtime, random_sequences([5, 3, 6]))
     rows = []
     for number, positions in enumerate((6, 4, 7)):
-        columns = None if weight is None else Columns(logprobs(positions, 20, seed=number), BLANK, MARKS.end, weight)
+        columns = None if weight is None else CtcColumns(logprobs(positions, 20, seed=number), BLANK, MARKS.end, weight)
         rows.append(RowRequest([MARKS.start], 8, Beam(width, 0.5), columns=columns))
     found = search(runtime.decoder, rows, memory, marks=MARKS)
     return [[(text.tokens, text.score) for text in best] for best in found]
@@ -102,7 +102,7 @@ def test_a_texts_joint_search_does_not_depend_on_the_texts_beside_it() -> None:
     runtime = on_plain(ancestor("sound, conformer, to transformer"))
     sources = random_sequences([5, 3, 6])
     for number, positions in enumerate((6, 4, 7)):
-        columns = Columns(logprobs(positions, 20, seed=number), BLANK, MARKS.end, 0.6)
+        columns = CtcColumns(logprobs(positions, 20, seed=number), BLANK, MARKS.end, 0.6)
         row = RowRequest([MARKS.start], 8, Beam(3, 0.5), columns=columns)
         (alone,) = search(runtime.decoder, [row], read_arrays(runtime, [sources[number]]), marks=MARKS)
         together = joint(0.6)[number]
@@ -114,7 +114,7 @@ def test_joint_scores_are_those_of_both_models() -> None:
     """score · penalty = (1 - w) log p_attention + w log p_CTC."""
     runtime = on_plain(ancestor("sound, conformer, to transformer"))
     memory = read_arrays(runtime, random_sequences([5]))
-    columns = Columns(logprobs(9, 20), BLANK, MARKS.end, 0.4)
+    columns = CtcColumns(logprobs(9, 20), BLANK, MARKS.end, 0.4)
     row = RowRequest([MARKS.start], 8, Beam(4, 0.0), columns=columns)
     (best,) = search(runtime.decoder, [row], memory, marks=MARKS)
     ended = [text for text in best if text.finished]
@@ -133,6 +133,6 @@ def test_joint_scores_are_those_of_both_models() -> None:
 
 
 def test_only_beams_search_jointly() -> None:
-    columns = Columns(logprobs(4, 6), BLANK, END, 0.3)
+    columns = CtcColumns(logprobs(4, 6), BLANK, END, 0.3)
     with pytest.raises(ValueError, match="joint search is a beam's"):
         RowRequest([1], 5, Greedy(), columns=columns)

@@ -13,7 +13,7 @@ IMPOSSIBLE = -1e9
 
 
 @dataclass(frozen=True)
-class Columns:
+class CtcColumns:
     """The log-probabilities of one input, position by position, and how much they count beside the decoder's."""
 
     logprobs_SV: Floats
@@ -37,7 +37,7 @@ class Prefixes:
     """The beginnings of one text that its beams hold: the log-probability of all ways to have written just that after
     each position, the last one a token or a blank."""
 
-    columns: Columns
+    columns: CtcColumns
     logprobs_SV: Floats
     token_KS: Floats
     blank_KS: Floats

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from saccade.decode.ctc import Columns, Prefixes
+from saccade.decode.ctc import CtcColumns, Prefixes
 from saccade.decode.hypothesis import Hypothesis, length_penalty
 from saccade.decode.sample import Drawing, Draws
 
@@ -48,7 +48,7 @@ class RowRequest:
     strategy: Strategy = Greedy()
     prefix: Sequence[int] = ()
     """What the text begins with: it is read too."""
-    columns: Columns | None = None
+    columns: CtcColumns | None = None
     """What CTC says of the input, for beams: a joint search."""
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from saccade.arch.recurrent import RecurrentEncoderConfig
 from saccade.arch.sound import SoundFrontEnd
 from saccade.axes import Axis, Pieces, Time
-from saccade.decode.ctc import Columns, align
+from saccade.decode.ctc import CtcColumns, align
 from saccade.decode.filters import softmax
 from saccade.decode.hypothesis import Hypothesis, write_each
 from saccade.decode.row import Beam, RowRequest
@@ -72,7 +72,7 @@ class HeardWord:
 
 
 @dataclass(frozen=True)
-class Heard:
+class HeardStretch:
     """What was heard in one stretch."""
 
     text: str
@@ -99,7 +99,7 @@ class Transcript(Answer):
     words: list[HeardWord] = field(repr=False)
     seconds: float = field(repr=False)
     """Of the whole recording."""
-    stretches: list[Heard] = field(repr=False)
+    stretches: list[HeardStretch] = field(repr=False)
 
     @property
     def warnings(self) -> list[str]:
@@ -182,7 +182,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
         report(len(items), len(items))
         return transcripts
 
-    def _transcript(self, item: SoundItem, heard: list[Heard]) -> Transcript:
+    def _transcript(self, item: SoundItem, heard: list[HeardStretch]) -> Transcript:
         told = [one for one in heard if one.text]
         words = [word for one in told for word in one.timed]
         score = min((word.confidence for word in words), default=1.0)
@@ -195,12 +195,12 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
 
     def hear(
         self, frames: Sequence[np.ndarray], requests: Sequence[Request] = (), report: Report = unreported
-    ) -> list[list[Heard]]:
+    ) -> list[list[HeardStretch]]:
         """What is said in each of several stretches, best first; similar lengths are read together."""
         asked = requests or [Request()] * len(frames)
         configs = once_each(lambda one: asked_search(self.settings.search, one, "search"), asked)
         order = sorted(range(len(frames)), key=lambda n: len(frames[n]))
-        found: list[list[Heard]] = [[] for _ in frames]
+        found: list[list[HeardStretch]] = [[] for _ in frames]
         done = 0
         while done < len(order):
             longest, part = 0, list[int]()
@@ -216,7 +216,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
             report(done, len(order))
         return found
 
-    def _hear(self, frames: Sequence[np.ndarray], configs: Sequence[SearchConfig]) -> list[list[Heard]]:
+    def _hear(self, frames: Sequence[np.ndarray], configs: Sequence[SearchConfig]) -> list[list[HeardStretch]]:
         memory = self.model.read(*padded(frames, axes=1))
         assert isinstance(memory, ArrayMemory)
         columns = self.columns(memory)
@@ -236,7 +236,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
             cross = looks.of("cross")
         else:
             logits, _ = write_each(self.model.decoder, kept, read)
-        found: list[list[Heard]] = [[] for _ in frames]
+        found: list[list[HeardStretch]] = [[] for _ in frames]
         for place, (number, text) in enumerate(flat):
             count = int(self.positions(len(frames[number])))
             if columns is not None:
@@ -248,7 +248,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
             words = self._words(text, each, starts * self.step, ends * self.step)
             whole = self.vocabulary.decode(text.tokens)
             found[number].append(
-                Heard(" ".join(whole.split()), text.tokens, words, text.score, frames_TF=frames[number])
+                HeardStretch(" ".join(whole.split()), text.tokens, words, text.score, frames_TF=frames[number])
             )
         return found
 
@@ -256,7 +256,9 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
         marks = self.vocabulary.marks
         joint = config.ctc > 0 and logprobs_SV is not None and config.temperature is None
         strategy = Beam(config.beam, config.alpha) if joint else config.strategy(0)
-        columns = Columns(logprobs_SV, marks.pad, marks.end, config.ctc) if joint and logprobs_SV is not None else None
+        columns = (
+            CtcColumns(logprobs_SV, marks.pad, marks.end, config.ctc) if joint and logprobs_SV is not None else None
+        )
         return RowRequest([marks.start], config.limit(positions), strategy, columns=columns)
 
     def columns(self, memory: ArrayMemory) -> list[Floats] | None:
@@ -295,7 +297,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
         parts = [self.look_at(one) for one in answer.stretches]
         return Looks.join(parts).over([self._soundtrack(one) for one in answer.stretches])
 
-    def look_at(self, heard: Heard) -> Looks:
+    def look_at(self, heard: HeardStretch) -> Looks:
         """Where each letter of a stretch looked."""
         read = [self.vocabulary.marks.start, *heard.ids]
         looks = self.model.look(heard.frames_TF[None], np.array([read]))
@@ -306,7 +308,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
         written = Pieces.letters([*self.vocabulary.pieces(heard.ids), "(end)"])
         return Looks.of(looks, axes, written=written, layer=self.settings.layer)
 
-    def _soundtrack(self, heard: Heard) -> Soundtrack:
+    def _soundtrack(self, heard: HeardStretch) -> Soundtrack:
         words = tuple(SpokenWord(word.text, word.start, word.end, word.confidence) for word in heard.words)
         return Soundtrack(heard.frames_TF, STEP, self.step, heard.start, words)
 
