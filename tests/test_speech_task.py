@@ -147,6 +147,19 @@ def test_without_pytorch_it_is_the_same(listener: Path) -> None:
     assert "convolution = 7 of the encoder" in said.out or "no C kernels" in said.out
 
 
+def test_texts_of_known_words_come_first(listener: Path) -> None:
+    transcribe = saccade.load(listener)
+    assert transcribe.words == {"LOW", "MID", "TOP"}
+    samples = tones(["TOP", "LOW"], np.random.default_rng(6))
+    likeliest = [one.text for one in transcribe((samples, RATE), best=6).best]
+    transcribe.settings = transcribe.settings.model_copy(update={"unknown_word_cost": 1e6})
+    ranked = [one.text for one in transcribe((samples, RATE), best=6).best]
+    unknown = [sum(word not in transcribe.words for word in text.split()) for text in ranked]
+    assert unknown == sorted(unknown)
+    assert sorted(ranked) == sorted(likeliest)
+    assert max(unknown) > 0
+
+
 # Parts of it
 
 

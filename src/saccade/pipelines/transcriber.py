@@ -50,6 +50,9 @@ class TranscriberSettings(TaskSettings):
     """How texts are searched for where nothing else is asked."""
     layer: int = 1
     """Cross-attention layer that is drawn by default."""
+    unknown_word_cost: float = 0.0
+    """Natural logarithms that a word costs that no training text had, when a search's texts are ranked: fitted on the
+    validation part."""
     power: float = 1.0
     """What the probability of a word is raised to, so that it means what it says: fitted on the validation part."""
 
@@ -131,14 +134,23 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
     options = frozenset({"beam", "alpha", "best"})
     at_once: ClassVar[int] = 32
 
-    def __init__(self, model: SequenceModel, vocabulary: Vocabulary, settings: TranscriberSettings) -> None:
+    def __init__(
+        self,
+        model: SequenceModel,
+        vocabulary: Vocabulary,
+        settings: TranscriberSettings,
+        words: Sequence[str] | None = None,
+    ) -> None:
+        """`words` are those of the training texts, if they are known."""
         self.model, self.vocabulary, self.settings = model, vocabulary, settings
+        self.words = None if words is None else frozenset(words)
 
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None) -> "Transcriber":
         """The model of a folder."""
         vocabulary = read_vocabulary(folder.tokenizer, folder.path / "tokenizer.json", marks=folder.marks)
-        return cls(open_sequence(folder, vocabulary, how), vocabulary, folder.settings(TranscriberSettings))
+        settings = folder.settings(TranscriberSettings)
+        return cls(open_sequence(folder, vocabulary, how), vocabulary, settings, folder.words)
 
     @cached_property
     def source(self) -> SoundSource:
@@ -225,7 +237,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
             self._row(config, int(self.positions(len(one))), columns[number] if columns else None)
             for number, (one, config) in enumerate(zip(frames, configs, strict=True))
         ]
-        texts = search(self.model.decoder, rows, memory, marks=marks)
+        texts = [self._ranked(some) for some in search(self.model.decoder, rows, memory, marks=marks)]
         flat = [(number, text) for number, some in enumerate(texts) for text in some]
         kept = memory.rows(np.array([number for number, _ in flat]))
         read = [[marks.start, *text.tokens] for _, text in flat]
@@ -251,6 +263,17 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
                 HeardStretch(" ".join(whole.split()), text.tokens, words, text.score, frames_TF=frames[number])
             )
         return found
+
+    def _ranked(self, texts: list[Hypothesis]) -> list[Hypothesis]:
+        """Texts of known words come before others that are not much likelier."""
+        cost, known = self.settings.unknown_word_cost, self.words
+        if not cost or known is None:
+            return texts
+        costs = [
+            text.score - cost * sum(word not in known for word in self.vocabulary.decode(text.tokens).split())
+            for text in texts
+        ]
+        return [texts[place] for place in sorted(range(len(texts)), key=lambda place: -costs[place])]
 
     def _row(self, config: SearchConfig, positions: int, logprobs_SV: Floats | None) -> RowRequest:
         marks = self.vocabulary.marks

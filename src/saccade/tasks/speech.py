@@ -54,6 +54,8 @@ from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
 from saccade.train.loop import Work
 from saccade.train.objective import SequenceObjective
 
+COSTS = (0.0, 0.5, 1.0, 2.0, 4.0)
+"""Natural logarithms of an unknown word that are tried."""
 VALIDATION_BEAM = 3
 """Beam width, at most, of the search on the validation part."""
 TOLD_FILES = 20
@@ -104,6 +106,7 @@ class SpeechTask:
         vocabulary = _vocabulary(recipe, frames["train"].texts, out, resume=resume)
         valid = frames["valid"]
         settings = TranscriberSettings(search=recipe.search, layer=recipe.layer)
+        known = sorted({word for text in frames["train"].texts for word in text.split()})
         torch.manual_seed(recipe.train.seed)
         model = build_encoder_decoder(config, len(vocabulary))
         batches = _Batches(frames["train"], vocabulary, recipe.augment, recipe.train.seed)
@@ -138,7 +141,8 @@ class SpeechTask:
             test=lambda pipeline, _, report: score_parts(
                 pipeline, _read(recipe.data, folders, recipe.train.seed, train=False).test, Request(), report
             ),
-            finish=lambda _: _finish(Transcriber(sequence_runtime(model), vocabulary, settings), valid),
+            words=known,
+            finish=lambda _: _finish(Transcriber(sequence_runtime(model), vocabulary, settings, known), valid),
             figure=lambda pipeline: Figure("word error rate", _errors(pipeline, valid), point=-1.0),
         )  # fmt: skip
 
@@ -255,13 +259,25 @@ def _validate(
 
 
 def _finish(pipeline: Transcriber, valid: SpokenFrames) -> Finish:
-    """What the probabilities of words are raised to, so that they are right as often as they say."""
-    heard = [best[0] for best in pipeline.hear(valid.take(range(len(valid))))]
+    """What an unknown word costs, and what the probabilities of words are raised to, so that they are right as often as
+    they say: both by the validation part."""
+    frames = valid.take(range(len(valid)))
+    wrong: dict[float, float] = {}
+    for cost in COSTS:  # of equal ones the lowest
+        pipeline.settings = pipeline.settings.model_copy(update={"unknown_word_cost": cost})
+        heard = [best[0] for best in pipeline.hear(frames)]
+        wrong[cost] = word_errors(list(valid.texts), [one.text for one in heard], "validation").value
+    chosen = min(wrong, key=lambda cost: wrong[cost])
+    pipeline.settings = pipeline.settings.model_copy(update={"unknown_word_cost": chosen})
+    heard = [best[0] for best in pipeline.hear(frames)]
     sure = [word.confidence for one in heard for word in one.words]
     right = [said for one, text in zip(heard, valid.texts, strict=True) for said in right_words(text, one.text)]
     power = round(fit_power(sure, right), 4)
-    told = [f"confidences of words are raised to the power of {power:g}, by {len(sure):,} words of the validation part"]
-    return Finish({"power": power}, {}, told, lambda _: [])
+    told = [
+        f"an unknown word costs {chosen:g} (word error rate on the validation part {wrong[chosen]:.2f}, without that "
+        f"{wrong[0.0]:.2f}); confidences are raised to the power of {power:g}, by {len(sure):,} words"
+    ]
+    return Finish({"power": power, "unknown_word_cost": chosen}, {}, told, lambda _: [])
 
 
 def _errors(pipeline: Transcriber, spoken: SpokenFrames) -> float:
