@@ -132,7 +132,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
     """Writes what is said in a recording: `transcribe("speech.wav").text`."""
 
     options = frozenset({"beam", "alpha", "best"})
-    at_once: ClassVar[int] = 32
+    at_once: ClassVar[int] = 8
 
     def __init__(
         self,
