@@ -38,6 +38,7 @@ COMMANDS = [
         "tag",
         "see",
         "read",
+        "transcribe",
         "caption",
         "answer",
         "walk",

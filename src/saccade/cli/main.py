@@ -30,6 +30,7 @@ from saccade.cli.read import read
 from saccade.cli.see import see
 from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
+from saccade.cli.transcribe import transcribe
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
 from saccade.cli.walk import walk
@@ -66,6 +67,7 @@ for command in (
     read,
     caption,
     answer,
+    transcribe,
     walk,
     act,
     run,
@@ -88,7 +90,7 @@ for command in (
     app.command(command)
 
 
-TRAINING = ("torch", "sacrebleu", "sklearn", "matplotlib")
+TRAINING = ("torch", "sacrebleu", "sklearn", "matplotlib", "jiwer")
 """What only the extra `train` brings."""
 
 
