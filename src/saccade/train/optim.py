@@ -1,6 +1,5 @@
-"""The optimiser: fused AdamW or Muon, with weight decay on matrices only; and gradient clipping."""
+"""The optimiser: fused AdamW or Muon, with weight decay on matrices only."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -61,15 +60,3 @@ def _by_share(model: nn.Module, layer_decay: float) -> dict[float, list[Tensor]]
 def moments_of(group: dict[str, Any]) -> tuple[str, ...]:
     """Names of the optimiser's moments for the weights of a group."""
     return ("momentum",) if "momentum" in group else ("exp_avg", "exp_avg_sq")
-
-
-def clip(weights: Sequence[Tensor], most: float) -> float:
-    """The norm of all gradients. Gradients are scaled down if it is above `most` (Pascanu et al. 2013).
-
-    Like `nn.utils.clip_grad_norm_`, but without a multiplication by one if nothing is clipped.
-    """
-    total = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
-    norm = total.item()
-    if norm > most:
-        nn.utils.clip_grads_with_norm_(weights, most, total)
-    return norm
