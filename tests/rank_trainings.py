@@ -34,9 +34,10 @@ from saccade.models.encoders import build_encoder_model
 from saccade.models.gpt import build_gpt
 from saccade.tokens.marks import Marks
 from saccade.train.log import Log
-from saccade.train.loop import TrainConfig, Work, train
+from saccade.train.loop import TrainConfig, Work, equip, state_of, train
 from saccade.train.objective import LanguageObjective, MaskedObjective, PictureObjective, SequenceObjective
 from saccade.train.ranks import here, joined
+from saccade.train.state import Progress
 
 MARKS, VOCABULARY, LENGTH, EXAMPLES = Marks(), 24, 8, 120
 BLOCK = {"layers": 2, "width": 16, "heads": 4, "feedforward": 32}
@@ -62,6 +63,8 @@ class Asked:
     slow: float = 0.0
     """Seconds to wait in every step."""
     threads: int = 1
+    echo: bool = False
+    """Train nothing: read the newest checkpoint and write it again, to OUT/echo."""
 
 
 class Losses(Log):
@@ -94,6 +97,9 @@ def train_asked(asked: Asked) -> None:
         settings | shared | {"batch_tokens": 160, "parallel": asked.parallel} | asked.train, where="test"
     )
     work = _recorded(FAMILIES[asked.family](config, asked), asked, out / f"seen-{ranks.rank}.jsonl")
+    if asked.echo:
+        echo(work, config, out)
+        return
     log = Losses(out, asked.stop) if ranks.first else _silent(out, asked.stop)
     outcome = train(work, config, out, log, resume=asked.resume)
     if here().first and isinstance(log, Losses):
@@ -102,6 +108,14 @@ def train_asked(asked: Asked) -> None:
             save_file(
                 {n: w.detach().contiguous() for n, w in work.model.named_parameters()}, out / "weights.safetensors"
             )
+
+
+def echo(work: Work, config: TrainConfig, out: Path) -> None:
+    """What was read of a checkpoint, as a checkpoint."""
+    optimizer, gradients = equip(work.model, work.objective, config)
+    state, progress = state_of(work, optimizer, gradients), Progress()
+    state.restore(out / "checkpoints", progress, print)
+    state.save(out / "echo", progress)
 
 
 def _silent(out: Path, stop: int) -> Log:

@@ -29,6 +29,7 @@ def build_optimizer(
     *,
     layer_decay: float = 1.0,
     kind: torch.dtype = torch.float32,
+    muon_class: type[Muon] = Muon,
 ) -> optim.AdamW:
     """AdamW for all trained weights; if `muon` is a momentum, Muon for the matrices inside the blocks, with products of
     this `kind`. The `share` of the learning rate falls by `layer_decay` with every layer below the top."""
@@ -45,7 +46,7 @@ def build_optimizer(
             groups.append({"params": own, "weight_decay": config.decay, "share": share, **own_way})
     groups = [group for group in groups if group["params"]]
     settings: dict[str, Any] = {"lr": config.rate, "betas": config.betas, "eps": config.epsilon, "fused": True}
-    return Muon(groups, kind=kind, **settings) if inside else optim.AdamW(groups, **settings)
+    return muon_class(groups, kind=kind, **settings) if inside else optim.AdamW(groups, **settings)
 
 
 def _by_share(model: nn.Module, layer_decay: float) -> dict[float, list[Tensor]]:

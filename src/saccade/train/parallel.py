@@ -6,6 +6,7 @@ A batch is that of one process: each copy of the model takes every n-th example 
 
 import copy
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, cast
@@ -24,6 +25,7 @@ from saccade.nn.multihead import CrossAttention
 from saccade.train.clip import clip
 from saccade.train.contract import LossModule, Objective, StepWork
 from saccade.train.device import device_of
+from saccade.train.muon import Muon
 from saccade.train.optim import AdamConfig, build_optimizer
 from saccade.train.parts import threads
 from saccade.train.ranks import Ranks
@@ -37,7 +39,7 @@ class ParallelConfig(Record):
     data: int = Field(0, ge=0, le=2**20)
     """Copies of the model, each with its own part of a batch; gradients are added (DDP). 0: as many as there are."""
     sharded: int = Field(1, ge=1, le=2**20)
-    """Processes that share a copy's weights, gradients and optimiser state, and have their own part of a batch (FSDP)."""
+    """Processes that share a copy's weights, gradients and optimiser state, each with its part of a batch (FSDP)."""
     tensor: int = Field(1, ge=1, le=2**10)
     """Processes that share every matrix of the blocks, by columns and rows, and the vocabulary."""
     checkpointing: Literal["none", "full"] = "none"
@@ -181,12 +183,20 @@ class RankGradients:
 
     def optimizer(self, config: AdamConfig, muon: float, *, layer_decay: float, kind: torch.dtype) -> optim.AdamW:
         """The optimiser of the weights, which works on the parts of them that are here."""
-        if muon and max(self.config.sharded, self.config.tensor) > 1:
-            raise WrongUse(f"train.muon is {muon}: Muon needs whole matrices: train.muon=0, or copies only (data)")
-        optimizer = build_optimizer(self.model, config, muon, layer_decay=layer_decay, kind=kind)
+        from saccade.train.rank_muon import RankMuon
+
+        kind_of_muon = Muon if self.copied else RankMuon
+        optimizer = build_optimizer(
+            self.model, config, muon, layer_decay=layer_decay, kind=kind, muon_class=kind_of_muon
+        )
         locals_of = {weight: self.locals[name] for name, weight in self.trained.items()}
         for group in optimizer.param_groups:
             group["params"] = [locals_of[weight] for weight in group["params"]]
+        if isinstance(optimizer, RankMuon):
+            parts: dict[Tensor, tuple[str, Tensor]] = {
+                self.locals[name]: (name, weight) for name, weight in self.trained.items()
+            }
+            optimizer.divide(parts, self.stacks, self.config.tensor)
         return optimizer
 
     def collect(self, model: nn.Module) -> None:
@@ -209,6 +219,8 @@ def _share_weights(module: LossModule, mesh: Any) -> None:
     """FSDP: a process has a part of every weight, and the whole of a block while the block is at work."""
     from torch.distributed.fsdp import fully_shard
 
+    # What a linear layer returns may be a view; nothing changes it in place.
+    warnings.filterwarnings("ignore", "FSDP2-wrapped module .* returned a view")
     for block in module.modules():
         if isinstance(block, Block):
             for look in block.children():

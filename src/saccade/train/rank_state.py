@@ -25,7 +25,6 @@ from saccade.train.checkpoint import (
     verified,
 )
 from saccade.train.parallel import RankGradients
-from saccade.train.ranks import Ranks
 from saccade.train.sharded import read_parts, shapes, write_parts
 from saccade.train.shards import like, mine, whole
 from saccade.train.state import Progress, TrainingState, newest, thin_after

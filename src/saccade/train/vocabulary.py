@@ -57,16 +57,16 @@ class _DividedCrossEntropy(torch.autograd.Function):
         d_features_ND, d_weight_VD = torch.zeros_like(features_ND), torch.zeros_like(weight_VD)
         d_bias_V = None if bias_V is None else torch.zeros_like(bias_V)
         rows = max(1, CHUNK_BYTES // (4 * len(weight_VD)))
-        for features_CD, labels_C, d_features_CD in zip(
-            features_ND.split(rows), labels_N.split(rows), d_features_ND.split(rows), strict=True
-        ):
+        for start in range(0, len(features_ND), rows):
+            part = slice(start, start + rows)
+            features_CD, labels_C = features_ND[part], labels_N[part]
             logits_CV = (features_CD @ weight_VD.t()).float()
             if bias_V is not None:
                 logits_CV += bias_V
             nll_C, uniform_C = _losses_and_gradients(logits_CV, labels_C, smoothing, vocabulary, group)
             likelihood += nll_C.sum()
             loss += ((1 - smoothing) * nll_C + smoothing * uniform_C).sum()
-            d_features_CD += logits_CV @ weight_VD
+            d_features_ND[part] = logits_CV @ weight_VD
             d_weight_VD += logits_CV.t() @ features_CD
             if d_bias_V is not None:
                 d_bias_V += logits_CV.sum(dim=0)
