@@ -271,7 +271,10 @@ def scaling(home: Path, arguments: argparse.Namespace) -> bool:
 
 def xl(home: Path, arguments: argparse.Namespace) -> bool:
     """GPT-2 XL, 1.56 billion weights, built on meta, each process its part; memory as measured and as planned."""
-    program = [str(HERE / "large_step.py"), json.dumps({"steps": arguments.steps, "preset": arguments.preset})]
+    program = [
+        str(HERE / "large_step.py"),
+        json.dumps({name: getattr(arguments, name) for name in ("steps", "preset", "layers")}),
+    ]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     return subprocess.run([*torchrun, *program], env=os.environ | ENVIRONMENT, check=False).returncode == 0
 
@@ -286,6 +289,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills")
     parser.add_argument("--steps", type=int, default=1, help="of a large model")
     parser.add_argument("--preset", default="gpt2-xl", help="the large model")
+    parser.add_argument("--layers", type=int, default=0, help="of it, to try it out; 0: all")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         good = BATTERIES[arguments.battery](Path(folder), arguments)

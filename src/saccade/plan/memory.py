@@ -13,6 +13,8 @@ from saccade.plan.subject import PlannedStack, Subject
 BYTES = {"mixed": (2, 2, 12), "float32": (4, 4, 8)}
 """Of a weight, its gradient and the optimiser's state, which in mixed precision holds the weight in float32 too
 (Rajbhandari et al. 2020, 3.1)."""
+MEAN_BYTES = 4
+"""Of one of Adam's two means, which Muon does without."""
 GATHERED_BLOCKS = 2
 """Blocks whose weights a sharded device has whole: the one at work and the one that is fetched meanwhile."""
 USABLE = 0.9
@@ -45,11 +47,13 @@ def memory_of(subject: Subject, layout: Layout) -> MemoryPlan:
     mine = (blocks / layout.pipeline + around) / layout.tensor
     shared = mine / layout.sharded
     weight, gradient, state = BYTES[layout.precision]
+    muon = layout.optimizer == "muon"
     gathered = GATHERED_BLOCKS * blocks / max(1, subject.layers) / layout.tensor if layout.sharded > 1 else 0.0
     return MemoryPlan(
         weights=weight * shared,
         gradients=gradient * shared,
-        optimizer=state * shared,
+        optimizer=state * shared
+        - (MEAN_BYTES * blocks / layout.pipeline / layout.tensor / layout.sharded if muon else 0),
         gathered=weight * gathered,
         activations=layout.micro_batch * activations_of_text(subject, layout),
     )

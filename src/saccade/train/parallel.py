@@ -7,7 +7,7 @@ A batch is that of one process: each copy of the model takes every n-th example 
 import copy
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, cast
 
@@ -88,9 +88,7 @@ class RankGradients:
         self.device, self.threads = device_of(model), torch.get_num_threads()
         self.told, self.stacks = list[str](), cast(Stacks, {})
         self.module = self._divided()
-        self.trained = {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
-        self.locals = {name: _local(weight) for name, weight in self.trained.items()}
-        self.weights = list(self.locals.values())
+        self.find_parts()
         # Tensor-parallel processes see the same examples.
         replicas, tensor = self.config.data * self.config.sharded, self.config.tensor
         self.replicas, self.replica, self.counted = replicas, ranks.rank // tensor, ranks.rank % tensor == 0
@@ -101,8 +99,9 @@ class RankGradients:
 
         config, module = self.config, LossModule(self.model, self.objective)
         names = ("data", "sharded", "tensor")
+        kind = "cpu" if self.device.type == "meta" else self.device.type
         mesh = init_device_mesh(
-            self.device.type, (config.data, config.sharded, config.tensor), mesh_dim_names=names
+            kind, (config.data, config.sharded, config.tensor), mesh_dim_names=names
         )  # neighbours, which are on one machine, share matrices
         if config.tensor > 1:
             from saccade.train.columns import divide_matrices
@@ -116,6 +115,12 @@ class RankGradients:
         if config.data * config.sharded > 1:
             _share_weights(module, mesh["sharded"] if config.data == 1 else mesh["data", "sharded"])
         return module
+
+    def find_parts(self) -> None:
+        """The parts of the weights that are here, which an optimiser changes; again where they got new memory."""
+        self.trained = {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
+        self.locals = {name: _local(weight) for name, weight in self.trained.items()}
+        self.weights = list(self.locals.values())
 
     def split(self, indices: np.ndarray) -> list[np.ndarray]:
         """This process's part of a batch. Of a batch with fewer examples than copies, some take the first example,
@@ -207,6 +212,22 @@ class RankGradients:
             if self.ranks.first and into[name] is not weight:
                 with torch.no_grad():
                     into[name].copy_(full)
+
+
+def materialise(model: nn.Module, begin: Callable[[str, Tensor], None]) -> None:
+    """Give weights that were built on the meta device and then divided their memory: each process only its part, which
+    `begin` fills. Tied weights stay one."""
+    places = dict[int, list[tuple[nn.Module, str]]]()
+    for module in model.modules():
+        for name, weight in module.named_parameters(recurse=False):
+            places.setdefault(id(weight), []).append((module, name))
+    model.to_empty(device="cpu")
+    for (first, name), *others in places.values():
+        for module, own in others:
+            module.register_parameter(own, getattr(first, name))
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            begin(name, local_of(weight.detach()))
 
 
 def _local(weight: Tensor) -> nn.Parameter:

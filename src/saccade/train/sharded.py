@@ -11,8 +11,9 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.distributed import checkpoint
-from torch.distributed.checkpoint import HuggingFaceStorageReader, HuggingFaceStorageWriter
+from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
 
 from saccade.train.ranks import here
 
@@ -21,20 +22,20 @@ def write_parts(folder: Path, tensors: Mapping[str, Tensor]) -> None:
     """Each process writes its parts into a folder that all of them see; equal tensors are written once."""
     writer = HuggingFaceStorageWriter(str(folder), save_distributed=True)
     with _quiet():
-        checkpoint.save(dict(tensors), storage_writer=writer)
+        save(dict(tensors), storage_writer=writer)
 
 
 def read_parts(folder: Path, into: Mapping[str, Tensor]) -> None:
     """Fill tensors, which may be divided otherwise than those that were written."""
     with _quiet():
-        checkpoint.load(dict(into), storage_reader=HuggingFaceStorageReader(str(folder)), no_dist=here().count == 1)
+        load(dict(into), storage_reader=HuggingFaceStorageReader(str(folder)), no_dist=here().count == 1)
 
 
 def read_whole(folder: Path) -> dict[str, Tensor]:
     """All tensors, in this process alone."""
     empty = {name: torch.empty(size, dtype=kind) for name, (size, kind) in shapes(folder).items()}
     with _quiet():
-        checkpoint.load(empty, storage_reader=HuggingFaceStorageReader(str(folder)), no_dist=True)
+        load(empty, storage_reader=HuggingFaceStorageReader(str(folder)), no_dist=True)
     return empty
 
 

@@ -6,6 +6,7 @@ rows among those that share it. What `whole` and `mine` exchange is always the w
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import cast
 
 import torch
 from torch import Tensor
@@ -32,7 +33,7 @@ def whole(name: str, weight: Tensor, stacks: Stacks, tensor: int) -> Tensor:
     """The whole weight, on every process; all must ask for it."""
     if not isinstance(weight, DTensor):
         return weight.detach()
-    full: Tensor = weight.detach().full_tensor()
+    full = cast(DTensor, weight.detach()).full_tensor()
     return full[dealt(stacks[name], tensor).argsort()] if name in stacks else full
 
 
