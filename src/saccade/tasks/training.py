@@ -14,7 +14,7 @@ from saccade.errors import UserError, WrongUse
 from saccade.pipelines.load import load, model_path
 from saccade.pipelines.table import TASKS
 from saccade.presets.rows import PRESETS
-from saccade.tasks.contract import StartingTask, Task
+from saccade.tasks.contract import Recipe, StartingTask, Task
 from saccade.tasks.fit import Fitted, fit
 from saccade.tasks.preset_recipe import insist_it_can_be_held, preset_recipe
 from saccade.tasks.recipes import is_recipe, recipe_path, task_named
@@ -26,7 +26,8 @@ from saccade.train.leftovers import is_finished
 from saccade.train.lock import LOCK, alone_in
 from saccade.train.log import Log, SilentLog
 from saccade.train.metrics import TENSORBOARD
-from saccade.train.ranks import is_first, is_restarted, joined
+from saccade.train.parallel import ParallelConfig
+from saccade.train.ranks import is_first, is_restarted, joined, started
 
 Change = tuple[str, Any]
 """A dotted key of a recipe and its new value."""
@@ -174,6 +175,8 @@ def go_on(run: Path, folders: Sequence[Path], show: Show, *, device: Device | No
     task, recipe, began = read_run(run)
     if device:
         recipe = recipe.model_copy(update={"train": recipe.train.model_copy(update={"device": device})})
+    if started() == 1 and recipe.train.parallel.is_divided:
+        recipe = _in_one_process(recipe)
     with joined(), alone_in(run) if is_first() else nullcontext():
         if is_finished(run) and not checkpoints(run / "checkpoints"):
             raise UserError(f"{run}: the training is finished and its checkpoints are gone; there is nothing to resume")
@@ -266,6 +269,12 @@ def _new_run(out: Path) -> Iterator[None]:
             if isinstance(error, OSError):
                 raise UserError(f"could not write in {out}: {error.strerror or error}") from None
             raise
+
+
+def _in_one_process(recipe: Recipe) -> Recipe:
+    """What several processes began goes on in one, which needs no layout."""
+    alone = ParallelConfig(checkpointing=recipe.train.parallel.checkpointing)
+    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"parallel": alone})})
 
 
 def _remove_unfinished(out: Path) -> None:

@@ -46,7 +46,8 @@ def _pairs(name: str, block: Block) -> Iterator[tuple[str, nn.Linear, nn.Linear 
         if isinstance(look, CrossAttention):
             yield f"{name}.{child}.query", look.query, None
     feedforward = block.feedforward
-    yield f"{name}.feedforward.widen", *(cast(nn.Linear, getattr(feedforward, part)) for part in ("widen", "narrow"))
+    widen, narrow = (cast(nn.Linear, getattr(feedforward, part)) for part in ("widen", "narrow"))
+    yield f"{name}.feedforward.widen", widen, narrow
 
 
 def _divide_columns(path: str, layer: nn.Linear, mesh: DeviceMesh) -> dict[str, tuple[int, ...]]:
@@ -88,11 +89,17 @@ def _divide_vocabulary(model: nn.Module, mesh: DeviceMesh) -> list[str]:
     for table in tables.values():
         parallelize_module(table, mesh, RowwiseParallel(input_layouts=Replicate()))
     for parent, head in heads:
-        table = tied[id(head)]
-        weight = nn.Parameter(distribute_tensor(head.weight, mesh, [Shard(0)])) if table is None else table.weight
-        bias = None if head.bias is None else nn.Parameter(distribute_tensor(head.bias, mesh, [Shard(0)]))
+        shared = tied[id(head)]
+        weight = (
+            _by_words(cast(nn.Parameter, head.weight), mesh) if shared is None else cast(nn.Parameter, shared.weight)
+        )
+        bias = None if head.bias is None else _by_words(cast(nn.Parameter, head.bias), mesh)
         parent.head = DividedHead(head, weight, bias, mesh)
     return []
+
+
+def _by_words(weight: nn.Parameter, mesh: DeviceMesh) -> nn.Parameter:
+    return nn.Parameter(distribute_tensor(weight, mesh, [Shard(0)]), requires_grad=weight.requires_grad)
 
 
 def _token_tables(model: nn.Module) -> Iterator[nn.Embedding]:

@@ -26,7 +26,7 @@ from saccade.train.checkpoint import (
 )
 from saccade.train.parallel import RankGradients
 from saccade.train.sharded import read_parts, shapes, write_parts
-from saccade.train.shards import like, mine, whole
+from saccade.train.shards import like, local_of, mine, whole
 from saccade.train.state import Progress, TrainingState, newest, thin_after
 
 
@@ -75,7 +75,7 @@ class RankState(TrainingState):
     def _training(self) -> Tensors:
         """Moments are divided as their weights are."""
         weights, found = dict(self.model.named_parameters()), {"random": torch.get_rng_state()}
-        names = {local: name for name, local in self.gradients.locals.items()}
+        names: dict[Tensor, str] = {local: name for name, local in self.gradients.locals.items()}
         for local, entry in self.optimizer.state.items():
             name = names[local]
             for moment, value in entry.items():
@@ -115,7 +115,7 @@ class RankState(TrainingState):
         torch.set_rng_state(moments.pop("random"))
         local = {
             key: mine(name, whole(name, value, {}, 1), weights[name], stacks, tensor) if name in stacks and value.ndim
-            else value.to_local() if isinstance(value, DTensor) else value
+            else local_of(value)
             for key, value in moments.items()
             for name in [key.partition(".")[2]]
         }  # fmt: skip
@@ -177,4 +177,4 @@ def _insist_on_names(found: Mapping[str, tuple[torch.Size, torch.dtype]], weight
 
 
 def _local(tensor: Tensor) -> Tensor:
-    return tensor.detach().to_local() if isinstance(tensor, DTensor) else tensor.detach()
+    return local_of(tensor.detach())
