@@ -83,6 +83,8 @@ def equal(home: Path, arguments: argparse.Namespace) -> bool:
     run(1, *alone.values(), dropped)
     good = True
     for processes, layouts in ((2, TWO), (4, FOUR)):
+        if arguments.processes not in (0, processes):
+            continue
         asked = {
             (family, name): Asked(family, str(home / f"{family}-{name}"), parallel=layout, train=once["train"])
             for name, layout in layouts.items()
@@ -285,6 +287,7 @@ BATTERIES = {one.__name__: one for one in (equal, checkpoints, kills, namespaces
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("battery", choices=BATTERIES)
+    parser.add_argument("--processes", type=int, choices=(0, 2, 4), default=0, help="equal: only so many; 0: both")
     parser.add_argument("--times", type=int, default=10, help="kills")
     parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills")
     parser.add_argument("--steps", type=int, default=1, help="of a large model")
