@@ -49,8 +49,8 @@ def test_pieces_give_the_same_streams(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_long_text_is_never_whole_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(long_texts, "GROUP", 100_000)
-    size = 12_000_000
+    monkeypatch.setattr(long_texts, "GROUP", 20_000)
+    size = 1_000_000
     line = "a line of some forty letters, again now\n"
     (tmp_path / "long.txt").write_text(line * (size // len(line)))
     data = FilesConfig(train=[TextFile(file="long.txt")], held_out_share=0.1)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from saccade.data.prepared import just_verified
 from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score
 from saccade.pipelines.pipeline import Report
@@ -75,7 +76,8 @@ def _prepared_in_turn(
         ranks.wait()
         if not out.is_dir():
             raise UserError(f"{out}: the first process has made it, but it is not here: --out must be a shared folder")
-    prepared = task.prepare(recipe, folders, out, resume=resume or not ranks.first, report=report)
-    if ranks.first:
-        ranks.wait()
+        with just_verified():
+            return task.prepare(recipe, folders, out, resume=True, report=report)
+    prepared = task.prepare(recipe, folders, out, resume=resume, report=report)
+    ranks.wait()
     return prepared
