@@ -26,6 +26,7 @@ RANKS = {
     **dict.fromkeys(["tasks"], 7),
     **dict.fromkeys(["study", "serve"], 8),
     **dict.fromkeys(["cli"], 9),
+    **dict.fromkeys(["__main__"], 10),
 }
 ANSWERING = {
     "errors",

@@ -17,6 +17,8 @@ MEAN_BYTES = 4
 """Of one of Adam's two means, which Muon does without."""
 GATHERED_BLOCKS = 2
 """Blocks whose weights a sharded device has whole: the one at work and the one that is fetched meanwhile."""
+LOGITS_BYTES = 32 * 2**20
+"""Logits, which become their own gradients, that the loss has at once; those of a long text are never all there."""
 USABLE = 0.9
 """Share of a device's memory that a plan may fill; the rest is for the runtime, buffers and fragments."""
 
@@ -31,10 +33,12 @@ class MemoryPlan:
     gathered: float
     """Whole blocks of a sharded model."""
     activations: float
+    logits: float
+    """Of the output layer, some at a time."""
 
     @property
     def total(self) -> float:
-        return self.weights + self.gradients + self.optimizer + self.gathered + self.activations
+        return self.weights + self.gradients + self.optimizer + self.gathered + self.activations + self.logits
 
     def table(self) -> dict[str, float]:
         return {name: value for name, value in vars(self).items() if value} | {"total": self.total}
@@ -56,6 +60,7 @@ def memory_of(subject: Subject, layout: Layout) -> MemoryPlan:
         - (MEAN_BYTES * blocks / layout.pipeline / layout.tensor / layout.sharded if muon else 0),
         gathered=weight * gathered,
         activations=layout.micro_batch * activations_of_text(subject, layout),
+        logits=min(LOGITS_BYTES, _logits(subject, layout) * weight),
     )
 
 
@@ -122,6 +127,12 @@ def requests_that_fit(subject: Subject, device: DeviceRecord, count: int = 1, nu
     each = cache_bytes(subject, subject.context, number)
     free = USABLE * device.memory * 1e9 * count - number * subject.stored
     return max(0, int(free // each)) if each else 0
+
+
+def _logits(subject: Subject, layout: Layout) -> float:
+    """Numbers that the output layer gives for the texts at once."""
+    rows = sum(subject.counts.get(name, 0) for name in ("target", "chosen"))
+    return layout.micro_batch * rows * subject.vocabulary / layout.tensor
 
 
 def _inside_blocks(weights: Weights) -> Weights:

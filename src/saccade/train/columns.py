@@ -93,7 +93,7 @@ def _divide_vocabulary(model: nn.Module, mesh: DeviceMesh) -> list[str]:
         weight = (
             _by_words(cast(nn.Parameter, head.weight), mesh) if shared is None else cast(nn.Parameter, shared.weight)
         )
-        bias = None if head.bias is None else _by_words(cast(nn.Parameter, head.bias), mesh)
+        bias = None if head.bias is None else _by_words(head.bias, mesh)
         parent.head = DividedHead(head, weight, bias, mesh)
     return []
 
