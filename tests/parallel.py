@@ -76,10 +76,11 @@ def equal(home: Path, arguments: argparse.Namespace) -> bool:
     """Losses of 50 steps, dropout off, and with dropout against two threads of one process."""
     once = {"train": {"validate_every": 50}}
     alone = {
-        family: Asked(family, str(home / family), train=once["train"] | {"gradients": "plain"}) for family in FAMILIES
+        family: Asked(family, str(home / family), train=once["train"] | {"gradients": "plain"})
+        for family in arguments.families
     }
-    dropped = replace(alone["gpt"], out=str(home / "gpt-dropout"), dropout=0.1, threads=2)
-    dropped = replace(dropped, train=once["train"] | {"gradients": "threads"})
+    parts = once["train"] | {"gradients": "threads"}
+    dropped = Asked("gpt", str(home / "gpt-dropout"), dropout=0.1, threads=2, train=parts)
     run(1, *alone.values(), dropped)
     good = True
     for processes, layouts in ((2, TWO), (4, FOUR)):
@@ -88,7 +89,8 @@ def equal(home: Path, arguments: argparse.Namespace) -> bool:
         asked = {
             (family, name): Asked(family, str(home / f"{family}-{name}"), parallel=layout, train=once["train"])
             for name, layout in layouts.items()
-            for family in FAMILIES
+            for family in arguments.families
+            if name in (arguments.layouts or layouts)
             if family != "rnn" or "tensor" not in layout
         }
         more = replace(dropped, out=str(home / f"dropped-{processes}"), parallel={"sharded": 2, "data": 1}, threads=1)
@@ -287,6 +289,8 @@ BATTERIES = {one.__name__: one for one in (equal, checkpoints, kills, namespaces
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("battery", choices=BATTERIES)
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES), help="equal: only these")
+    parser.add_argument("--layouts", nargs="+", choices=[*TWO, *FOUR], help="equal: only these")
     parser.add_argument("--processes", type=int, choices=(0, 2, 4), default=0, help="equal: only so many; 0: both")
     parser.add_argument("--times", type=int, default=10, help="kills")
     parser.add_argument("--seed", type=int, default=1, help="of the moments of the kills")

@@ -64,13 +64,16 @@ def largest_difference(one: Path, other: Path) -> float:
 LAYOUTS: dict[str, tuple[str, dict[str, Any]]] = {
     "gpt copied": ("gpt", {"data": 2}),
     "gpt shared": ("gpt", {"sharded": 2}),
+    "vit shared, Muon": ("vit", {"sharded": 2}),
+    "vit divided, Muon": ("vit", {"tensor": 2}),
     "transformer shared, computed again": ("transformer", {"sharded": 2, "checkpointing": "full"}),
     "transformer divided": ("transformer", {"tensor": 2}),
     "bert divided": ("bert", {"tensor": 2}),
-    "vit divided": ("vit", {"tensor": 2}),
     "rnn copied": ("rnn", {"data": 2}),
 }
 EVERY = {"validate_every": 12}
+MORE: dict[str, dict[str, Any]] = {"vit": {"muon": 0.9}, "rnn": {"accumulate": 2}}
+"""Of a family's trainings."""
 GROUPED = {"key_heads": 2, "gated": True, "positions": {"kind": "rotary"}, "norm": "rms"}
 """Of a GPT: two query heads share one of keys and values, and the feed-forward network is two stacked matrices."""
 
@@ -81,7 +84,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("ranks")
     with mock.patch("saccade.train.log.draw_curve"):
         for family in FAMILIES:
-            asked = Asked(family, str(home / family), steps=12, train=EVERY | {"gradients": "plain"})
+            own = EVERY | MORE.get(family, {})
+            asked = Asked(family, str(home / family), steps=12, train=own | {"gradients": "plain"})
             train_asked(asked)
         # Dropout of two processes is that of one with two parts.
         parts = Asked(
@@ -91,7 +95,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         train_asked(Asked("gpt", str(home / "gpt whole"), 6, train={"validate_every": 3}))
     torch.set_num_threads(1)
     asked = [
-        Asked(family, str(home / name), steps=12, parallel=layout, train=EVERY)
+        Asked(family, str(home / name), steps=12, parallel=layout, train=EVERY | MORE.get(family, {}))
         for name, (family, layout) in LAYOUTS.items()
     ]
     dropped = Asked("gpt", str(home / "gpt dropped"), 12, {"sharded": 2}, GROUPED, EVERY, dropout=0.1)

@@ -23,10 +23,10 @@ def insist_it_can_be_divided(recipe: Recipe) -> None:
             f"trials are {len(recipe.trials)} trainings, one after the other: with torchrun leave them out, "
             "--set trials=[]"
         )
-    table = recipe.table()
-    if table.get("init"):
-        return  # the model that it starts from brings its sizes
-    subject = recipe_subject(recipe.name, table)
+    try:
+        subject = recipe_subject(recipe.name, recipe.table())
+    except UserError:
+        return  # a model that it starts from brings the sizes: what is built is looked at before the first step
     again = "full" if parallel.checkpointing == "full" else "none"
     layout = Layout(
         data=parallel.data, sharded=parallel.sharded, tensor=parallel.tensor, checkpointing=again, precision="float32"
