@@ -45,6 +45,9 @@ COMMANDS = [
         "act",
         "run",
         "look",
+        "explain",
+        "heads",
+        "align",
     ),
     *(
         "train",

@@ -12,7 +12,8 @@ from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
 from saccade.cli.act import act
-from saccade.cli.answer import look, run, translate
+from saccade.cli.align import align
+from saccade.cli.answer import run, translate
 from saccade.cli.cache import cache
 from saccade.cli.catalog import data, models, show
 from saccade.cli.clean import clean
@@ -22,7 +23,10 @@ from saccade.cli.completion import completion
 from saccade.cli.describe import answer, caption
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
+from saccade.cli.explain import explain
+from saccade.cli.heads import heads
 from saccade.cli.importing import import_
+from saccade.cli.look import look
 from saccade.cli.output import STREAM
 from saccade.cli.plan import plan
 from saccade.cli.prompt import prompt
@@ -72,6 +76,9 @@ for command in (
     act,
     run,
     look,
+    explain,
+    heads,
+    align,
     train,
     resume,
     clean,

@@ -57,6 +57,20 @@ def draw(alignments: Sequence[Alignment], path: Path, image: "str | Path | Image
     return path
 
 
+def write_shapes(shapes: Sequence[Shape], across: int, down: int, path: Path) -> Path:
+    """Any sheet of shapes into a PNG or SVG file."""
+    check_suffix(path)
+    if path.suffix.lower() == MOVING:
+        raise WrongUse(f"{path}: a GIF shows looks at a picture; draw {' or '.join(SUFFIXES)}")
+    if path.suffix.lower() == ".svg":
+        replace_file(path, to_svg(shapes, across, down))
+        return path
+    if across * down > MOST_PIXELS:
+        raise UserError(f"a picture of {across:,} × {down:,} pixels is too large; draw an SVG, or a shorter text")
+    replace_file(path, to_png(shapes, across, down))
+    return path
+
+
 def svg(alignments: Sequence[Alignment], image: "Image | None" = None) -> bytes:
     return to_svg(*_arrange(alignments, image))
 
