@@ -48,6 +48,7 @@ COMMANDS = [
         "explain",
         "heads",
         "align",
+        "view",
     ),
     *(
         "train",

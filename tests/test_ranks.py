@@ -25,7 +25,7 @@ RANKS = {
     **dict.fromkeys(["pipelines"], 6),
     **dict.fromkeys(["explaining"], 6.5),
     **dict.fromkeys(["tasks"], 7),
-    **dict.fromkeys(["study", "serve"], 8),
+    **dict.fromkeys(["study", "serve", "view"], 8),
     **dict.fromkeys(["cli"], 9),
     **dict.fromkeys(["__main__"], 10),
 }
@@ -50,7 +50,7 @@ ANSWERING = {
     "decode",
     "look",
 }
-ANSWERING |= {"pipelines", "explaining", "serve", "cli"}
+ANSWERING |= {"pipelines", "explaining", "serve", "view", "cli"}
 """The half that answers: it runs where PyTorch is not installed."""
 # The root resolves its public names lazily; from below, only what it holds itself may be taken.
 ROOT_NAMES = {"__version__"}

@@ -37,6 +37,7 @@ from saccade.cli.train import resume, train
 from saccade.cli.transcribe import transcribe
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
+from saccade.cli.view import view
 from saccade.cli.walk import walk
 from saccade.errors import UserError, did_you_mean
 
@@ -76,6 +77,7 @@ for command in (
     act,
     run,
     look,
+    view,
     explain,
     heads,
     align,
