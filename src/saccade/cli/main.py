@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
+from saccade.cli.act import act
 from saccade.cli.align import align
 from saccade.cli.answer import run, translate
 from saccade.cli.cache import cache
@@ -33,6 +34,7 @@ from saccade.cli.read import read
 from saccade.cli.see import see
 from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
+from saccade.cli.transcribe import transcribe
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
 from saccade.cli.view import view
@@ -70,7 +72,9 @@ for command in (
     read,
     caption,
     answer,
+    transcribe,
     walk,
+    act,
     run,
     look,
     view,
@@ -95,7 +99,7 @@ for command in (
     app.command(command)
 
 
-TRAINING = ("torch", "sacrebleu", "sklearn", "matplotlib")
+TRAINING = ("torch", "sacrebleu", "sklearn", "matplotlib", "jiwer")
 """What only the extra `train` brings."""
 
 

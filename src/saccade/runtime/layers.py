@@ -72,6 +72,11 @@ def gelu(x: Floats) -> Floats:
     return result
 
 
+def sigmoid(x: Floats) -> Floats:
+    result: Floats = 0.5 * (1 + np.tanh(0.5 * x))
+    return result
+
+
 def silu(x: Floats) -> Floats:
     """x σ(x)."""
     small = np.exp(-np.abs(x))

@@ -1,4 +1,4 @@
-"""What of the input mattered for an output, with standard errors; and a check: does covering it cost more than chance."""
+"""What of the input mattered for an output, with standard errors, and whether covering it costs more than chance."""
 
 from collections.abc import Callable
 from typing import Any
