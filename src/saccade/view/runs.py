@@ -17,13 +17,14 @@ from saccade.data.phonemes import as_phonemes
 from saccade.decode.listen import listening
 from saccade.errors import UserError, WrongUse
 from saccade.explaining.interventions import forced_under, labels_of
-from saccade.look.record import LayerLooks
+from saccade.look.record import LayerLooks, Looks
 from saccade.pipelines.answer import Answer
 from saccade.pipelines.completer import Completion
 from saccade.pipelines.corrector import Correction
 from saccade.pipelines.picture_writer import PictureAnswer
 from saccade.pipelines.pipeline import Pipeline
 from saccade.pipelines.pronouncer import Pronunciation
+from saccade.pipelines.transcriber import Transcript
 from saccade.pipelines.translator import Translation
 from saccade.runtime.contract import Floats
 from saccade.runtime.watch import ArraysHeard, watching
@@ -31,7 +32,7 @@ from saccade.sites import Edit
 from saccade.view.architecture import parts_of
 from saccade.view.changes import MOST_CHANGES, Change, edit_from
 from saccade.view.models import Models, model_of, vocabulary_of
-from saccade.view.recording import looks_values, planes, to_bytes, with_roll_out
+from saccade.view.recording import looks_values, planes, spectrogram, to_bytes, with_roll_out
 from saccade.view.written import Searches
 
 Values = dict[str, Any]
@@ -127,7 +128,8 @@ def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Val
     exact = pipeline.choice.how == "exact" or bool(ask.changes)
     with listening(searches):
         answer = _answer(pipeline, raw, options, edit if exact else None)
-    layers, note = _layers(answer, edit)
+    looks, note = _looks(answer, edit)
+    layers = with_roll_out(looks)
     if ask.changes and 1 + max((one.part for one in layers), default=0) > 1:
         hidden = any(change.kind == "hide" for change in ask.changes)
         note = "a hidden position is hidden in every sentence of the input" if hidden else note
@@ -147,7 +149,9 @@ def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Val
     if (image := _picture(answer)) is not None:
         arrays["picture"] = image
     if offer.takes == "sound":
-        arrays["sound"] = np.frombuffer(raw, dtype=np.uint8)  # the page plays it and draws its spectrogram
+        arrays["sound"] = np.frombuffer(raw, dtype=np.uint8)  # to be played
+        record["sounds"] = [{"start": one.start, "seconds": one.step * len(one.frames_TF)} for one in looks.sounds]
+        arrays |= {f"mel{part}": spectrogram(one.frames_TF) for part, one in enumerate(looks.sounds)}
     return Run(ask, edit, pipeline, answer, layers, kept, record, arrays)
 
 
@@ -184,14 +188,14 @@ def _answer(pipeline: Pipeline[Any, Any], raw: Any, options: Values, edit: Edit 
     return changed
 
 
-def _layers(answer: Answer, edit: Edit) -> tuple[list[LayerLooks], str]:
+def _looks(answer: Answer, edit: Edit) -> tuple[Looks, str]:
     """Where the model looked; and why not, if it did not."""
     try:
         with watching(edit):
             assert answer.pipeline is not None
-            return with_roll_out(answer.pipeline.look(answer)), ""
+            return answer.pipeline.look(answer), ""
     except UserError as error:
-        return [], str(error)
+        return Looks(()), str(error)
 
 
 def look_inside(run: Run, site: str) -> list[dict[str, Floats]]:
@@ -221,6 +225,8 @@ def written_tokens(answer: Answer) -> list[list[int]]:
             return [sentence.hypothesis.tokens for sentence in answer.sentences]
         case Pronunciation() | Correction():
             return [tokens for part in answer.parts for tokens in written_tokens(part)]
+        case Transcript():
+            return [stretch.ids for stretch in answer.stretches]
         case Completion() | PictureAnswer():
             return [answer.ids]
     return []
