@@ -62,6 +62,15 @@ def ran(page: Any) -> None:
     until(page, "!document.querySelector('.caret')")
 
 
+def send(page: Any, text: str) -> None:
+    """Types a text and waits until what was read of it is shown."""
+    page.fill("#input", text)
+    page.press("#input", "Enter")
+    read = "document.querySelector('.strip .pieces')?.textContent.replace(/\\s|\\(end\\)/g, '')"
+    until(page, f"{read} === {json.dumps(text.replace(' ', ''))}")
+    ran(page)
+
+
 def test_type_and_see_what_python_says(live: Watched) -> None:
     page = live.page
     page.fill("#input", "we are eating bread")
@@ -116,10 +125,7 @@ def test_hide_a_word_undo_and_a_is_never_overwritten(live: Watched) -> None:
 
 def test_a_word_of_several_pieces_is_hidden_whole(live: Watched) -> None:
     page = live.page
-    page.fill("#input", "the girl reads the book")
-    page.press("#input", "Enter")
-    page.locator(".output .text:has-text('chica')").wait_for()
-    ran(page)
+    send(page, "the girl reads the book")
     pieces(page, 0).nth(3).click()
     page.get_by_role("button", name="Hide the whole word").click()
     output(page, "B")
@@ -160,12 +166,9 @@ def test_two_models_side_by_side(live: Watched) -> None:
 
 def test_models_that_cut_a_text_differently_are_linked_by_where_pieces_stand(live: Watched) -> None:
     page = live.page
-    page.fill("#input", "the girl reads the unbelievable book")
-    page.press("#input", "Enter")
-    ran(page)
+    send(page, "the girl reads the unbelievable book")
     page.get_by_label("Compare with").select_option("en-es-rnn")
     page.locator(".card").nth(1).wait_for()
-    ran(page)
     texts = [page.locator(".card").nth(side).locator(".strip").first.locator(".piece") for side in (0, 1)]
     cut = [texts[side].all_inner_texts() for side in (0, 1)]
     assert cut[0] != cut[1]

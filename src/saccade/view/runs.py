@@ -145,6 +145,8 @@ def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Val
     }
     if parent is not None and parent.pipeline is pipeline:
         record["weighed"] = _weighed(parent, edit)
+    if isinstance(answer, Correction) and any(one.text not in answer.text for one in answer.parts):
+        note = "the looks are of what the model wrote; of that only the changes it is sure of are taken"
     record["run"]["notes"] = [*answer.warnings, *([note] if note else [])]
     if (image := _picture(answer)) is not None:
         arrays["picture"] = image
