@@ -31,8 +31,7 @@ MOST_PIXELS = 100_000_000
 def check_suffix(path: Path) -> None:
     """Refuse a picture that cannot be drawn before any work is done for it."""
     if path.suffix.lower() not in (*SUFFIXES, MOVING):
-        page = "; `saccade look MODEL INPUT -o FILE.html` writes a page" if path.suffix.lower() == ".html" else ""
-        raise WrongUse(f"{path}: pictures are {' or '.join(SUFFIXES)}; a bare --look draws in the terminal{page}")
+        raise WrongUse(f"{path}: pictures are {' or '.join(SUFFIXES)}; a bare --look draws in the terminal")
     if not path.parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}")
 

@@ -91,7 +91,7 @@ class Ask(Record):
 
 
 @dataclass
-class Run:
+class ViewedRun:
     """What is kept of a run, so that heads can be shown and changes compared."""
 
     ask: Ask
@@ -114,7 +114,7 @@ class Run:
         return written_tokens(self.answer)
 
 
-def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Values], None]) -> Run:
+def make_run(models: Models, ask: Ask, parent: ViewedRun | None, report: Callable[[Values], None]) -> ViewedRun:
     """Answer and look, under the changes that are asked for. `parent`: the run whose text is weighed under them.
     `report` hears of each step, and may raise to end it."""
     offer, pipeline = models.offer(ask.model), models.open(ask.model)
@@ -154,10 +154,10 @@ def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Val
         arrays["sound"] = np.frombuffer(raw, dtype=np.uint8)  # to be played
         record["sounds"] = [{"start": one.start, "seconds": one.step * len(one.frames_TF)} for one in looks.sounds]
         arrays |= {f"mel{part}": spectrogram(one.frames_TF) for part, one in enumerate(looks.sounds)}
-    return Run(ask, edit, pipeline, answer, layers, kept, record, arrays)
+    return ViewedRun(ask, edit, pipeline, answer, layers, kept, record, arrays)
 
 
-def _weighed(parent: Run, edit: Edit) -> Values | None:
+def _weighed(parent: ViewedRun, edit: Edit) -> Values | None:
     """How likely the parent's text is under other changes, piece by piece: what can be compared."""
     try:
         before = forced_under(parent.pipeline, parent.answer, parent.edit)
@@ -200,7 +200,7 @@ def _looks(answer: Answer, edit: Edit) -> tuple[Looks, str]:
         return Looks(()), str(error)
 
 
-def look_inside(run: Run, site: str) -> list[dict[str, Floats]]:
+def look_inside(run: ViewedRun, site: str) -> list[dict[str, Floats]]:
     """All arrays of one layer [N, T or S, H], for every part of the input."""
     heard: ArraysHeard
     with watching(run.edit, inside=site) as heard:
