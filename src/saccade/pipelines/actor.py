@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.front_end import PictureFrontEnd
 from saccade.axes import Actions, Axis, Grid, Pieces
 from saccade.decode.choose import log_sum_exp
 from saccade.decode.hypothesis import NEVER
@@ -82,7 +83,7 @@ class Actor:
     def grid(self) -> Grid:
         """The fields of what is seen."""
         front = self.acting.runtime.config.readers[WORLD].front_end
-        assert front.kind != "tokens"
+        assert isinstance(front, PictureFrontEnd)
         return Grid(height=front.grid[0], width=front.grid[1])
 
     def act(
@@ -108,7 +109,7 @@ class Actor:
     def view(self) -> tuple[int, int, int]:
         """Height, width and channels of what is seen."""
         front = self.acting.runtime.config.readers[WORLD].front_end
-        assert front.kind != "tokens"
+        assert front.kind in ("patches", "convolutions")
         return front.height, front.width, front.channels
 
     def glimpse(self, view: View) -> Episode:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 TEXT = "saccade.sources.text:TextSource"
 PAIR = "saccade.sources.pair:PairSource"
 PICTURE = "saccade.sources.picture:PictureSource"
+SOUND = "saccade.sources.sound:SoundSource"
 PICTURE_QUESTION = "saccade.sources.picture_question:PictureQuestionSource"
 
 
@@ -168,6 +169,16 @@ TASKS = {
             help="Answer questions about pictures.",
             takes=PICTURE_QUESTION,
             files="a table of picture files, questions and answers (questions.tsv)",
+        ),
+        TaskRow(
+            name="speech",
+            verb="transcribe",
+            home="saccade.tasks.speech:SpeechTask",
+            pipeline="saccade.pipelines.transcriber:Transcriber",
+            model="",
+            help="Write down what is said in recordings.",
+            takes=SOUND,
+            files="a table of sound files and what is said in them (clips.tsv)",
         ),
         TaskRow(
             name="walking",
