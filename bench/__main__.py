@@ -12,6 +12,7 @@ from bench.elsewhere import compare_elsewhere
 from bench.file import compare_file
 from bench.gpt import compare_gpt
 from bench.memory import compare_memory
+from bench.plan import compare_plan
 from bench.process import EngineError
 from bench.pronunciation import compare_pronunciation
 from bench.reading import compare_reading
@@ -45,6 +46,7 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "speech": compare_speech,
     "classes": compare_classes,
     "small-classes": compare_small_classes,
+    "plan": compare_plan,
 }
 MODELS = {
     "elsewhere": "model",

@@ -42,8 +42,13 @@ COMMANDS = [
         "caption",
         "answer",
         "walk",
+        "act",
         "run",
         "look",
+        "explain",
+        "heads",
+        "align",
+        "view",
     ),
     *(
         "train",

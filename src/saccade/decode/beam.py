@@ -6,6 +6,7 @@ import numpy as np
 
 from saccade.decode.choose import best_tokens
 from saccade.decode.hypothesis import NEVER, Hypothesis, length_penalty
+from saccade.decode.listen import listened, tell_step
 from saccade.decode.row import Beam, Strategy, Text
 from saccade.runtime.contract import Floats, Ids
 
@@ -29,6 +30,8 @@ class Beams:
 
     def choose(self, logits_BV: Floats) -> list[Text]:
         """What a text will be is not known before it is over."""
+        if listened():
+            self._tell(logits_BV)
         best_MC, from_MC, column_MC, token_MC = self._candidates(logits_BV)
         ends_MC = token_MC == self.end
         if ends_MC.any():
@@ -48,6 +51,12 @@ class Beams:
         self.tokens = token_MK.ravel()
         self.written_MKT = np.concatenate([self.written_MKT[places_M1, from_MK], token_MK[:, :, None]], axis=2)
         return self._leave()
+
+    def _tell(self, logits_BV: Floats) -> None:
+        width = self.width if self.begun else 1
+        for place, text in enumerate(self.texts):
+            written = [[*text.request.prefix, *self._written(place, beam)] for beam in range(width)]
+            tell_step(text, written, self.sums_MK[place, :width].tolist(), logits_BV[place * width :][:width])
 
     def _candidates(self, logits_BV: Floats) -> tuple[Floats, Ids, Ids, Ids]:
         """The 2K likeliest ways on of each text, likeliest first: log-probability, which beam, which of its candidates,

@@ -31,7 +31,8 @@ MOST_PIXELS = 100_000_000
 def check_suffix(path: Path) -> None:
     """Refuse a picture that cannot be drawn before any work is done for it."""
     if path.suffix.lower() not in (*SUFFIXES, MOVING):
-        raise WrongUse(f"{path}: pictures are {' or '.join(SUFFIXES)}; a bare --look draws in the terminal")
+        page = "; `saccade look MODEL INPUT -o FILE.html` writes a page" if path.suffix.lower() == ".html" else ""
+        raise WrongUse(f"{path}: pictures are {' or '.join(SUFFIXES)}; a bare --look draws in the terminal{page}")
     if not path.parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}")
 
@@ -54,6 +55,20 @@ def draw(alignments: Sequence[Alignment], path: Path, image: "str | Path | Image
             replace_file(path, page(alignments, opened))
         case _:
             replace_file(path, png(alignments, opened))
+    return path
+
+
+def write_shapes(shapes: Sequence[Shape], across: int, down: int, path: Path) -> Path:
+    """Any sheet of shapes into a PNG or SVG file."""
+    check_suffix(path)
+    if path.suffix.lower() == MOVING:
+        raise WrongUse(f"{path}: a GIF shows looks at a picture; draw {' or '.join(SUFFIXES)}")
+    if path.suffix.lower() == ".svg":
+        replace_file(path, to_svg(shapes, across, down))
+        return path
+    if across * down > MOST_PIXELS:
+        raise UserError(f"a picture of {across:,} × {down:,} pixels is too large; draw an SVG, or a shorter text")
+    replace_file(path, to_png(shapes, across, down))
     return path
 
 

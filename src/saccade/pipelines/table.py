@@ -202,5 +202,15 @@ TASKS = {
             limits={"longest": 10_000},
             files="nothing: it is trained by a recipe",
         ),
+        TaskRow(
+            name="acting",
+            verb="act",
+            home="saccade.tasks.acting:ActingTask",
+            pipeline="saccade.pipelines.agent:Agent",
+            model="",
+            help="Act in worlds of pictures.",
+            takes=PICTURE_QUESTION,
+            files="nothing: it is trained by a recipe",
+        ),
     ]
 }

@@ -39,7 +39,7 @@ from saccade.runtime.packing import BITS
 from saccade.runtime.plain import PlainDecoder, PlainEncoder, PlainGrid
 from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
 from saccade.runtime.sound import column_logprobs
-from saccade.runtime.watch import ArraysHeard, edit_here, watched, watching
+from saccade.runtime.watch import ArraysHeard, edit_here, watched, watcher, watching
 from saccade.sites import SOURCE
 
 FASTEST: How = "int16"
@@ -293,7 +293,10 @@ def _looking_at_source(weights: Weights, memory: str) -> Weights:
 
 def _heard(run: Callable[[], object]) -> ArraysHeard:
     """What is heard while something runs, under the edit of whoever watches already."""
+    above = watcher()
     with watching(edit_here()) as looks:
+        if above is not None:
+            looks.inside, looks.arrays = above.inside, above.arrays
         run()
     return looks
 

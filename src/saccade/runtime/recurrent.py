@@ -21,7 +21,7 @@ from saccade.runtime.front_end import pictures_of
 from saccade.runtime.layers import LOWEST, Weights, linear, part_of, sigmoid, softmax
 from saccade.runtime.recurrent_state import Carried, RecurrentRows, SeenRows
 from saccade.runtime.sound import paired
-from saccade.runtime.watch import edited_mask, heads_off, tell, watched
+from saccade.runtime.watch import edited_mask, heads_off, tell, tell_arrays, watched
 from saccade.sites import SOURCE, Site
 
 Weighed = dict[str, Floats]
@@ -190,6 +190,9 @@ class RecurrentWriter:
         seen_BD: Floats = (weights_BS[:, None] @ seen.values_BSD)[:, 0]
         if heads_off(_site_name(memory), 1):
             seen_BD = np.zeros_like(seen_BD)
+        parts = {"q": query_BH[:, None], "k": seen.keys_BSA, "v": seen.values_BSD, "scores": scores_BS[:, None]}
+        parts |= {"softmax": weights_BS[:, None], "context": seen_BD[:, None]}
+        tell_arrays(_site_name(memory), {name: part[:, None] for name, part in parts.items()})  # one head
         return seen_BD, weights_BS
 
 
