@@ -1,7 +1,6 @@
-"""The comparison of listeners: what others write is spelled out as AN4 writes it, and texts that are missing are told."""
+"""The comparison of listeners: what others write is spelled out as AN4 writes it; texts that are missing are told."""
 
 import pytest
-
 from bench.process import EngineError
 from bench.speech import judge, spelled_out, unigrams
 
