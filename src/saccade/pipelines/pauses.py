@@ -17,7 +17,7 @@ PAUSE = 0.2
 LONG_PAUSE = 0.5
 """Seconds of a pause that ends a stretch of `BRIEF` seconds or more, so that what is said at once is read at once."""
 BRIEF = 1.5
-MARGIN = 0.15
+MARGIN = 0.3
 """Seconds that are kept around speech."""
 SPOKEN = 0.05
 """Seconds of speech in a stretch, at least."""
