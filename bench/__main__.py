@@ -20,6 +20,7 @@ from bench.recurrent import compare_recurrent
 from bench.report import Report, write_report
 from bench.settings import Settings
 from bench.small_classes import compare_small_classes
+from bench.speech import compare_speech
 from bench.spelling import compare_spelling
 from bench.startup import compare_startup
 from bench.time_to_bleu import compare_time_to_bleu
@@ -42,6 +43,7 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "spelling": compare_spelling,
     "pronunciation": compare_pronunciation,
     "reading": compare_reading,
+    "speech": compare_speech,
     "classes": compare_classes,
     "small-classes": compare_small_classes,
     "plan": compare_plan,
@@ -51,6 +53,7 @@ MODELS = {
     "spelling": "model",
     "pronunciation": "model",
     "reading": "model",
+    "speech": "model",
     "classes": "init",
     "small-classes": "model",
 }

@@ -23,8 +23,9 @@ RANKS = {
     **dict.fromkeys(["train", "look", "interop"], 4),
     **dict.fromkeys(["evaluate"], 5),
     **dict.fromkeys(["pipelines"], 6),
+    **dict.fromkeys(["explaining"], 6.5),
     **dict.fromkeys(["tasks"], 7),
-    **dict.fromkeys(["study", "serve"], 8),
+    **dict.fromkeys(["study", "serve", "view"], 8),
     **dict.fromkeys(["cli"], 9),
     **dict.fromkeys(["__main__"], 10),
 }
@@ -49,7 +50,7 @@ ANSWERING = {
     "decode",
     "look",
 }
-ANSWERING |= {"pipelines", "serve", "cli"}
+ANSWERING |= {"pipelines", "explaining", "serve", "view", "cli"}
 """The half that answers: it runs where PyTorch is not installed."""
 # The root resolves its public names lazily; from below, only what it holds itself may be taken.
 ROOT_NAMES = {"__version__"}

@@ -4,6 +4,7 @@
     train      train a model on your own files or by a recipe, and return it (needs the extra `train`)
     watch      hear every attention of a model inside a `with` block, and perhaps change it
     Edit       what to change: heads that are switched off, positions that are hidden
+    explain    which parts of an input an output comes from, of a loaded model or of any function
     Looks      where a model looked while it answered: `answer.looks`, or a file that `looks.save` wrote
     attention  softmax(q k) v in ten plain lines of PyTorch (needs the extra `train`)
     UserError  what is raised where an input, a file or an option is wrong; says what to do in one line
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from saccade.errors import UserError
+    from saccade.explaining.explain import explain
     from saccade.look.record import Looks
     from saccade.look.watch import watch
     from saccade.nn.attention import attention
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from saccade.sites import Edit
     from saccade.tasks.training import train
 
-__all__ = ["Edit", "Looks", "UserError", "attention", "load", "train", "watch"]
+__all__ = ["Edit", "Looks", "UserError", "attention", "explain", "load", "train", "watch"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -38,6 +40,7 @@ _HOMES = {
     "Looks": "saccade.look.record",
     "UserError": "saccade.errors",
     "attention": "saccade.nn.attention",
+    "explain": "saccade.explaining.explain",
     "load": "saccade.pipelines.load",
     "watch": "saccade.look.watch",
 }

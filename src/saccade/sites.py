@@ -66,7 +66,8 @@ class Look(Generic[A]):
 
 @dataclass(frozen=True)
 class Edit:
-    """What `saccade.watch` changes while a model runs: heads that are switched off, positions that nobody may look at.
+    """What `saccade.watch` changes while a model runs: heads and attention layers that are switched off, positions that
+    nobody may look at.
 
     >>> saccade.Edit(without_heads=[("decoder.blocks.1.cross_attention", 3)], without_source=[2])  # doctest: +ELLIPSIS
     Edit(without_heads=[('decoder.blocks.1.cross_attention', 3)], without_source=[2], ...)
@@ -80,6 +81,8 @@ class Edit:
     """Target positions that nobody may look at."""
     without_memory: Mapping[str, Collection[int]] = field(default_factory=dict)
     """Positions that nobody may look at, by the name of their memory, where a decoder has several."""
+    without_layers: Collection[str] = ()
+    """Names of attention layers whose whole output is zero: all their heads are off."""
 
     def hidden(self, site: Site, keys: int) -> list[int]:
         """The positions, of so many, that are hidden from looks at this site."""
@@ -89,6 +92,8 @@ class Edit:
 
     def heads_off(self, name: str, heads: int) -> list[int]:
         """The heads of a layer, of so many, that are switched off."""
+        if name in self.without_layers:
+            return list(range(heads))
         return sorted({head for site, head in self.without_heads if site == name and 0 <= head < heads})
 
 

@@ -1,7 +1,6 @@
-"""Commands that ask a model: translate, run, look."""
+"""Commands that ask a model: translate, run."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
@@ -109,41 +108,3 @@ def run(model: ModelName, /, *inputs: str, question: str | None = None, options:
         What to ask about each picture, if the model answers questions.
     """
     return answer_all(inputs, model, options, None, question=question)
-
-
-def look(
-    model: ModelName,
-    input: str,
-    *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    layer: int | None = None,
-    head: int | None = None,
-    prefix: str = "",
-    question: str | None = None,
-) -> int:
-    """Draw the attention weights of a model for one input.
-
-    For example:
-
-        saccade look en-es "this cat is very large" -o attention.png
-        saccade look en-es "this cat is very large" --layer 1 --head 3
-
-    Parameters
-    ----------
-    model:
-        Name of a bundled model, or a model folder.
-    input:
-        A text or a file.
-    output:
-        FILE.png or FILE.svg. Default: draw in the terminal.
-    layer:
-        Layer to draw, counted from 1.
-    head:
-        Head to draw, counted from 1. Default: the mean of all heads.
-    prefix:
-        The beginning of the answer.
-    question:
-        What to ask about the picture, if the model answers questions.
-    """
-    options = Options(prefix=prefix, look=output or Path("-"), layer=layer, head=head)
-    return answer_all((input,), model, options, None, question=question)

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
-from saccade.cli.answer import look, run, translate
+from saccade.cli.act import act
+from saccade.cli.align import align
+from saccade.cli.answer import run, translate
 from saccade.cli.cache import cache
 from saccade.cli.catalog import data, models, show
 from saccade.cli.clean import clean
@@ -21,7 +23,10 @@ from saccade.cli.completion import completion
 from saccade.cli.describe import answer, caption
 from saccade.cli.doctor import doctor
 from saccade.cli.evaluate import evaluate
+from saccade.cli.explain import explain
+from saccade.cli.heads import heads
 from saccade.cli.importing import import_
+from saccade.cli.look import look
 from saccade.cli.output import STREAM
 from saccade.cli.plan import plan
 from saccade.cli.prompt import prompt
@@ -29,8 +34,10 @@ from saccade.cli.read import read
 from saccade.cli.see import see
 from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
+from saccade.cli.transcribe import transcribe
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
+from saccade.cli.view import view
 from saccade.cli.walk import walk
 from saccade.errors import UserError, did_you_mean
 
@@ -65,9 +72,15 @@ for command in (
     read,
     caption,
     answer,
+    transcribe,
     walk,
+    act,
     run,
     look,
+    view,
+    explain,
+    heads,
+    align,
     train,
     resume,
     clean,
@@ -86,7 +99,7 @@ for command in (
     app.command(command)
 
 
-TRAINING = ("torch", "sacrebleu", "sklearn", "matplotlib")
+TRAINING = ("torch", "sacrebleu", "sklearn", "matplotlib", "jiwer")
 """What only the extra `train` brings."""
 
 

@@ -54,10 +54,12 @@ def train(
         reading         a table of picture files and texts, a word a line: labels.tsv
         captioning      a table of picture files and sentences: captions.tsv
         questions       a table of picture files, questions and answers: questions.tsv
+        speech          a table of sound files and what is said in them: clips.tsv
         walking         a table of commands and actions, which stand between spaces: commands.tsv
         correction      none: it is trained by a recipe, such as speller
         pronunciation   none: it is trained by a recipe, such as pronouncer
         routes          none: it is trained by a recipe, such as sail
+        acting          none: it is trained by a recipe, such as agent
 
     Ctrl-C saves and stops; `saccade resume DIR` continues from there.
 

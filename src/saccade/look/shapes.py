@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from PIL import Image
 
 INK, FAINT, LINE = "#000000", "#555555", "#dddddd"
+BLUES = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
+"""From 0 to the top of the scale (ColorBrewer, by Cynthia Brewer)."""
 Anchor = Literal["start", "middle", "end"]
 _PILLOW_ANCHORS = {"start": "lm", "middle": "mm", "end": "rm"}
 FAMILIES = "DejaVu Sans, Noto Sans CJK JP, Noto Sans, sans-serif"
@@ -57,7 +59,16 @@ class Raster:
         return content.getvalue()
 
 
-Shape = Box | Word | Raster
+@dataclass(frozen=True)
+class Curve:
+    """Points joined by straight lines."""
+
+    points: tuple[tuple[int, int], ...]
+    colour: str
+    thick: int
+
+
+Shape = Box | Word | Raster | Curve
 
 
 def to_png(shapes: Sequence[Shape], width: int, height: int) -> bytes:
@@ -71,6 +82,8 @@ def to_png(shapes: Sequence[Shape], width: int, height: int) -> bytes:
             pen.rectangle((shape.left, shape.top, right, bottom), fill=shape.colour)
         elif isinstance(shape, Raster):
             picture.paste(shape.picture, (shape.left, shape.top))
+        elif isinstance(shape, Curve):
+            _trace(picture, shape)
         elif shape.slanted:
             _slant(picture, shape)
         else:
@@ -97,6 +110,19 @@ def _slant(picture: "Image.Image", word: Word) -> None:
     picture.paste(Image.new("RGB", label.size, word.colour), place, label)
 
 
+def _trace(picture: "Image.Image", curve: Curve) -> None:
+    from PIL import Image, ImageDraw
+
+    # Four times as large and then reduced: Pillow's lines have steps.
+    left, top = (min(point[axis] for point in curve.points) - curve.thick for axis in (0, 1))
+    right, bottom = (max(point[axis] for point in curve.points) + curve.thick + 1 for axis in (0, 1))
+    line = Image.new("L", (4 * (right - left), 4 * (bottom - top)), 0)
+    points = [(4 * (x - left) + 2, 4 * (y - top) + 2) for x, y in curve.points]
+    ImageDraw.Draw(line).line(points, fill=255, width=4 * curve.thick, joint="curve")
+    line = line.resize((right - left, bottom - top), Image.Resampling.BOX)
+    picture.paste(Image.new("RGB", line.size, curve.colour), (left, top), line)
+
+
 def to_svg(shapes: Sequence[Shape], width: int, height: int) -> bytes:
     """Text stays text: it can be searched and copied, and the reader's fonts draw it."""
     parts = [
@@ -113,6 +139,12 @@ def to_svg(shapes: Sequence[Shape], width: int, height: int) -> bytes:
         if isinstance(shape, Raster):
             place = f'x="{shape.left}" y="{shape.top}" width="{shape.picture.width}" height="{shape.picture.height}"'
             parts.append(f'<image {place} href="data:image/png;base64,{b64encode(shape.png()).decode()}"/>')
+            continue
+        if isinstance(shape, Curve):
+            points = " ".join(f"{x},{y}" for x, y in shape.points)
+            parts.append(
+                f'<polyline points="{points}" fill="none" stroke="{shape.colour}" stroke-width="{shape.thick}"/>'
+            )
             continue
         turned = f'transform="rotate(-45 {shape.x} {shape.y})"' if shape.slanted else 'dominant-baseline="central"'
         place = f'x="{shape.x}" y="{shape.y}" font-size="{shape.size}" text-anchor="{shape.anchor}"'

@@ -39,6 +39,9 @@ def watch(model: object, edit: Edit | None = None) -> Iterator[Heard[Any, Any]]:
 def _insist_on_heads(heard: Heard[Any, Any]) -> None:
     """A head that is not there changes nothing, which its name would hide: layers are known once they have looked."""
     heads = {look.name: look.weights_BNTS.shape[1] for look in heard}
+    for name in heard.edit.without_layers if heads else ():
+        if name not in heads:
+            raise WrongUse(f"no layer {name!r} looked{did_you_mean(name, heads)}")
     for name, head in heard.edit.without_heads if heads else ():
         if name not in heads:
             raise WrongUse(f"no layer {name!r} looked{did_you_mean(name, heads)}")

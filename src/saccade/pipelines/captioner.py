@@ -69,6 +69,9 @@ class Captioner(PictureWriter[PictureItem, Caption]):
     def answered(self, item: PictureItem, written: Written, *, sure: bool) -> Caption:
         return Caption(item.name, written.text, written.confidence, written.ids, sure, item, pipeline=self)
 
+    def item_of(self, answer: Caption) -> PictureItem:
+        return answer.item
+
     def confidence(self, hypothesis: Hypothesis) -> float:
         return mean_confidence(hypothesis)
 

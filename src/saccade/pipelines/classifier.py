@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from saccade.arch.heads import ClassHead
+from saccade.axes import Pieces
 from saccade.data.ragged import in_order
 from saccade.decode.filters import softmax
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced
 from saccade.pipelines.mixture import Probabilities
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
@@ -145,6 +147,14 @@ class Classifier(Pipeline[PairItem, Class]):
         first, *others = (Class(source, self.classes[place], float(chances[place]), pipeline=self) for place in top)
         first.others.extend(others)
         return first
+
+    def forced(self, answer: Class, inputs: Sequence[Any] | None = None) -> Forced:
+        if not self.classes:
+            raise UserError("this model gives numbers: there is no class whose probability could change")
+        items = [_known(item) for item in self.source.read_all([answer.source] if inputs is None else inputs)]
+        chances_NC = softmax(self._outputs(items, unreported))
+        chosen_N = chances_NC[:, self.classes.index(answer.text)]
+        return Forced(Pieces.letters([answer.text]), np.log(np.maximum(chosen_N, 1e-30))[:, None])
 
     def look(self, answer: Class) -> Looks:
         """Where each token looked."""

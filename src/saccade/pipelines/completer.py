@@ -11,6 +11,7 @@ from pydantic import StrictBool
 from saccade.axes import Pieces
 from saccade.data.windows import window_starts
 from saccade.decode.choose import log_sum_exp
+from saccade.decode.hypothesis import write_each
 from saccade.decode.row import RowRequest, Sample, Strategy, Text
 from saccade.decode.sample import Drawing
 from saccade.decode.search import SearchConfig
@@ -20,6 +21,7 @@ from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.completing import UNFINISHED, Completing
+from saccade.pipelines.forced import Forced, chosen_logprobs, in_batches
 from saccade.pipelines.opening import open_language
 from saccade.pipelines.pipeline import Pipeline, Report, Request
 from saccade.pipelines.table import TASKS
@@ -214,6 +216,27 @@ class Completer(Pipeline[TextItem, Completion]):
             found = logits_TV[places, window[places + 1]] - log_sum_exp(logits_TV[places])[:, 0]
             logprobs += found.tolist()
         return pieces, logprobs
+
+    def forced(self, answer: Completion, inputs: Sequence[str] | None = None) -> Forced:
+        """What was written, as far as it and its prompt fit into the context."""
+        prompts = [answer.prompt_ids] if inputs is None else [self.begin(text) for text in inputs]
+        ends = answer.ended == "end"
+        ids = [*answer.ids, self.vocabulary.marks.end] if ends else answer.ids
+        if (longest := max(map(len, prompts)) + len(answer.ids)) > self.context:
+            raise UserError(f"{longest:,} tokens; what is explained must fit into the context of {self.context:,}")
+        if not ids:
+            raise UserError("nothing was written after this prompt")
+        pieces = Pieces.of(self.vocabulary, answer.ids, end=ends)
+
+        def find(part: slice) -> Forced:
+            read = [[*prompt, *answer.ids] for prompt in prompts[part]]
+            logits_ITV, _ = write_each(self.model.decoder, None, read)
+            # What follows the last token of the prompt is the first that was written.
+            places = np.array([len(prompt) for prompt in prompts[part]])[:, None] - 1 + np.arange(len(ids))
+            after_ITV = np.take_along_axis(logits_ITV, places[..., None], axis=1)
+            return Forced(pieces, chosen_logprobs(after_ITV, ids))
+
+        return in_batches(len(prompts), find)
 
     def _cut_up(self, ids: list[int]) -> list[str]:
         """Each id's part of the text; a character made of several stands at the last of them."""

@@ -18,6 +18,7 @@ from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
 from saccade.pipelines.doubt import Guess, chances, doubts, mended_before
 from saccade.pipelines.edits import TextEdit, apply, edits
+from saccade.pipelines.forced import Forced, only_part
 from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each
 from saccade.pipelines.table import TASKS
 from saccade.pipelines.translator import Translation, Translator
@@ -158,6 +159,15 @@ class Corrector(Pipeline[TextItem, Correction]):
         if not answer.parts:
             raise UserError("there is no word in it that could be misspelt, and nothing was looked at")
         return Looks.join([self.translator.look_as(part, _letters, _letters) for part in answer.parts])
+
+    def forced(self, answer: Correction, inputs: Sequence[str] | None = None) -> Forced:
+        """Of what the model wrote, whatever of it was taken."""
+        if inputs is None:
+            found = Forced.join([self.translator.forced(part) for part in answer.parts])
+        else:
+            only_part(len(answer.parts), "part")
+            found = self.translator.forced(answer.parts[0], inputs)
+        return Forced(_letters(found.pieces), found.logprobs_IP)
 
     def _changes(self, asked: Sequence[str], answers: Sequence[Translation | UserError]) -> list[list[TextEdit]]:
         """Those changes of each text that the model is sure enough of."""

@@ -11,10 +11,11 @@ from saccade.arch.heads import WordsHead
 from saccade.axes import Pieces
 from saccade.data.ragged import Ragged, real_positions
 from saccade.decode.filters import softmax
-from saccade.errors import UserError
+from saccade.errors import UserError, WrongUse
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced, in_batches
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Request
 from saccade.pipelines.table import TASKS
@@ -177,7 +178,30 @@ class Filler(Pipeline[TextItem, Filling]):
             ids[place] = piece
         return Filling(source, text, score, words, ids, row.ids, pipeline=self)
 
+    def forced(self, answer: Filling, inputs: Sequence[str] | None = None) -> Forced:
+        chosen = [i for i, masked in zip(answer.ids, answer.read_ids, strict=True) if masked == self.mask]
+        pieces = Pieces.letters(answer.words)
+        read = [_known(self._read(text)) for text in ([answer.source] if inputs is None else inputs)]
+        if any(len(one.gaps) != len(chosen) for one in read):
+            raise WrongUse(f"each input must have {len(chosen)} gaps, as the answer has")
+
+        def find(part: slice) -> Forced:
+            pad = self.vocabulary.marks.pad
+            tokens_BT = Ragged.of([row.ids for row in read[part]]).padded(np.arange(len(read[part])), pad=pad)
+            logits_NV = self.model.outputs(tokens_BT, real_positions(tokens_BT, pad), chosen_BT=tokens_BT == self.mask)
+            chances_NV = softmax(logits_NV)
+            found_N = chances_NV[np.arange(len(chances_NV)), np.tile(chosen, len(read[part]))]
+            return Forced(pieces, np.log(np.maximum(found_N, 1e-30)).reshape(-1, len(chosen)))
+
+        return in_batches(len(read), find)
+
     def look(self, answer: Filling) -> Looks:
         """Where each token looked while the gaps were filled."""
         heard = self.model.look(np.array([answer.read_ids]))
         return Looks.of(heard, {SOURCE: Pieces.of(self.vocabulary, answer.read_ids)})
+
+
+def _known(row: _Gapped | UserError) -> _Gapped:
+    if isinstance(row, UserError):
+        raise row
+    return row

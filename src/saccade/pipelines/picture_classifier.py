@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import LayerLooks, Looks
 from saccade.look.rollout import roll_out
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced
 from saccade.pipelines.opening import PictureModel, open_pictures
 from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.runtime.contract import Floats, How
@@ -83,7 +84,7 @@ class PictureClassifier(Pipeline[PictureItem, PictureClass]):
         """How the picture becomes vectors."""
         encoder = self.model.config.encoder
         assert isinstance(encoder, StackConfig | GridConfig)
-        assert encoder.front is not None
+        assert isinstance(encoder.front, PictureFrontEnd)
         return encoder.front
 
     @cached_property
@@ -121,6 +122,12 @@ class PictureClassifier(Pipeline[PictureItem, PictureClass]):
         )
         first.others.extend(others)
         return first
+
+    def forced(self, answer: PictureClass, inputs: Sequence[Any] | None = None) -> Forced:
+        items = [answer.item] if inputs is None else [self.source.read(one) for one in inputs]
+        chances_NC = softmax(self.outputs(np.stack([item.pixels_HWC for item in items])))
+        chosen_N = chances_NC[:, self.classes.index(answer.text)]
+        return Forced(Pieces.letters([answer.text]), np.log(np.maximum(chosen_N, 1e-30))[:, None])
 
     def look(self, answer: PictureClass) -> Looks:
         """Which parts of the picture the answer came from, rolled out through all layers; then every layer's looks."""

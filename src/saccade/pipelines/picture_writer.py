@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -17,6 +17,7 @@ from saccade.decode.search import SearchConfig, search
 from saccade.folder import TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced, forced_text, in_batches
 from saccade.pipelines.opening import SequenceModel
 from saccade.pipelines.picture_input import FeaturesName, PictureInput
 from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each, unreported
@@ -159,6 +160,20 @@ class PictureWriter(Pipeline[Item, Said], Generic[Item, Said]):
 
     def _written(self, one: Hypothesis) -> Written:
         return Written(self.vocabulary.decode(one.tokens), one.tokens, self.confidence(one), one.finished)
+
+    def forced(self, answer: Said, inputs: Sequence[Any] | None = None) -> Forced:
+        items = [self.item_of(answer)] if inputs is None else [self.source.read(one) for one in inputs]
+        hypothesis = Hypothesis(answer.ids, 0.0, 0.0, finished=True)
+
+        def find(part: slice) -> Forced:
+            memory = self.model.read(*self.sources(*self.read(items[part])))
+            return forced_text(self.model.decoder, memory, len(items[part]), hypothesis, self.vocabulary)
+
+        return in_batches(len(items), find)
+
+    @abstractmethod
+    def item_of(self, answer: Said) -> Item:
+        """What was read."""
 
     def look_at(self, picture_HWC: np.ndarray, question: str, ids: Sequence[int]) -> Looks:
         """Where each word of a text looked."""

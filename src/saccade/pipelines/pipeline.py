@@ -11,6 +11,7 @@ import numpy as np
 
 from saccade.errors import UserError, WrongUse
 from saccade.pipelines.answer import Answer
+from saccade.pipelines.forced import Forced
 from saccade.runtime.contract import How
 from saccade.runtime.open import Choice
 from saccade.sources.source import Item, Source, shown
@@ -155,6 +156,11 @@ class Pipeline(ABC, Generic[Item, One]):
     @abstractmethod
     def look(self, answer: One) -> "Looks":
         """Where the model looked when it gave this answer."""
+
+    def forced(self, answer: One, inputs: Sequence[Any] | None = None) -> Forced:
+        """How likely each piece of this answer is, the pieces before it given: for its own input, or, instead, for each
+        of these. Under the edit of whoever watches."""
+        raise UserError(f"a {type(self).__name__} does not tell how likely a given answer is")
 
     @overload
     def __call__(self, inputs: str | Path | bytes, **options: Unpack[Keywords]) -> One: ...

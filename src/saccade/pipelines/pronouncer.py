@@ -11,6 +11,7 @@ from saccade.errors import UserError
 from saccade.folder import ModelFolder
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced, only_part
 from saccade.pipelines.pipeline import Pipeline, Report, Request
 from saccade.pipelines.table import TASKS
 from saccade.pipelines.translator import Translation, Translator
@@ -83,6 +84,14 @@ class Pronouncer(Pipeline[TextItem, Pronunciation]):
         if not answer.parts:
             raise UserError("there is no word in it, and nothing was looked at")
         return Looks.join([self.translator.look_as(part, _letters, _phonemes) for part in answer.parts])
+
+    def forced(self, answer: Pronunciation, inputs: Sequence[str] | None = None) -> Forced:
+        if inputs is None:
+            found = Forced.join([self.translator.forced(part) for part in answer.parts])
+        else:
+            only_part(len(answer.parts), "word")
+            found = self.translator.forced(answer.parts[0], [spelling(text) for text in inputs])
+        return Forced(_phonemes(found.pieces), found.logprobs_IP)
 
     def _joined(self, text: str, said: Sequence[Translation | UserError]) -> Pronunciation | UserError:
         for one in said:

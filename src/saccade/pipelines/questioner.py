@@ -88,6 +88,9 @@ class Questioner(PictureWriter[PictureQuestionItem, QuestionAnswer]):
         name = self.source.label(item)
         return QuestionAnswer(name, written.text, written.confidence, written.ids, sure, item, pipeline=self)
 
+    def item_of(self, answer: QuestionAnswer) -> PictureQuestionItem:
+        return answer.item
+
     def confidence(self, hypothesis: Hypothesis) -> float:
         return whole_confidence(hypothesis)
 

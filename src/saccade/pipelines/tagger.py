@@ -15,9 +15,11 @@ from saccade.data.encoded import Words
 from saccade.data.ragged import in_order
 from saccade.data.word_rules import word_spans
 from saccade.decode.filters import softmax
+from saccade.errors import WrongUse
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced
 from saccade.pipelines.opening import TextModel, encoder_vocabulary, open_encoder
 from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.table import TASKS
@@ -154,9 +156,34 @@ class Tagger(Pipeline[TextItem, Tagged]):
             for count, end in zip(words.counts.tolist(), stops.tolist(), strict=True)
         ]
 
-    def look(self, answer: Tagged) -> Looks:
-        """Where each token looked; of a long sentence, in its first part."""
+    def forced(self, answer: Tagged, inputs: Sequence[str | Sentence] | None = None) -> Forced:
+        """One piece for each word: its tag. Inputs have as many words, and may be cut into words already."""
+        given = [answer.sentence] if inputs is None else inputs
+        sentences = [one if isinstance(one, Sentence) else sentence_of(one, 1) for one in given]
+        wanted = [self.tags.index(tag) for tag in answer.tags]
+        if any(len(one.words) != len(wanted) for one in sentences):
+            raise WrongUse(f"each input must have {len(wanted)} words, as the answer has")
+        words = Words.of(
+            self.vocabulary, [one.words for one in sentences], [one.spaces for one in sentences], self.model.context
+        )
+        rows: dict[int, np.ndarray] = {}
+        for indices in in_order(words.rows.lengths, BATCH_TOKENS):
+            batch = words.arrays(indices)
+            chances_NC = softmax(self.model.outputs(batch.tokens_BT, batch.mask_BT, chosen_BT=batch.words_BT))
+            ends = np.cumsum(words.begins.lengths[indices])[:-1]
+            rows |= dict(zip(indices.tolist(), np.split(chances_NC, ends), strict=True))
+        chances_IPC = np.concatenate([rows[row] for row in range(len(rows))]).reshape(len(sentences), len(wanted), -1)
+        chosen_IP = chances_IPC[:, np.arange(len(wanted)), wanted]
+        labels = [f"{word}/{tag}" for word, tag in answer.words]
+        return Forced(Pieces.letters(labels), np.log(np.maximum(chosen_IP, 1e-30)))
+
+    def read_tokens(self, answer: Tagged) -> np.ndarray:
+        """[1, T]: the sentence as it was read; of a long one the first part."""
         sentence = answer.sentence
         words = Words.of(self.vocabulary, [sentence.words], [sentence.spaces], self.model.context)
-        tokens_1T = words.arrays(np.array([0])).tokens_BT
+        return words.arrays(np.array([0])).tokens_BT
+
+    def look(self, answer: Tagged) -> Looks:
+        """Where each token looked; of a long sentence, in its first part."""
+        tokens_1T = self.read_tokens(answer)
         return Looks.of(self.model.look(tokens_1T), {SOURCE: Pieces.of(self.vocabulary, tokens_1T[0].tolist())})

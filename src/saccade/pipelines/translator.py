@@ -11,8 +11,9 @@ import numpy as np
 from pydantic import Field
 
 from saccade.axes import Axis, Pieces
+from saccade.config import Record
 from saccade.data.ragged import in_order
-from saccade.decode.hypothesis import Hypothesis
+from saccade.decode.hypothesis import Hypothesis, length_penalty
 from saccade.decode.parallel import side_by_side
 from saccade.decode.repetition import repeats, without_loops
 from saccade.decode.row import RowRequest
@@ -21,6 +22,7 @@ from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced, forced_text, in_batches, only_part
 from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each
 from saccade.pipelines.searching import asked_search
@@ -39,6 +41,17 @@ Relabel = Callable[[Pieces], Axis]
 """Other labels for the pieces of a text, such as letters."""
 
 
+class TaughtHead(Record):
+    """A head of cross-attention that was taught to align, once a token is read."""
+
+    layer: Annotated[int, Field(ge=1)]
+    """Counted from 1."""
+    head: Annotated[int, Field(ge=1)]
+    """Counted from 1."""
+    weight: float
+    """Of its loss in training."""
+
+
 class TranslatorSettings(TaskSettings):
     """What a model folder says about how to translate."""
 
@@ -52,6 +65,8 @@ class TranslatorSettings(TaskSettings):
     """The cross-attention layer that is drawn by default."""
     split_sentences: bool = True
     """Texts are cut into sentences, which are translated one by one."""
+    alignment: TaughtHead | None = None
+    """The head that was taught to align."""
 
 
 @dataclass(frozen=True)
@@ -169,14 +184,16 @@ class Translator(Pipeline[TextItem, Translation]):
         *,
         layer: int = 1,
         split: bool = True,
+        alignment: TaughtHead | None = None,
     ) -> None:
         """`layer`: the cross-attention layer that is drawn by default. `split`: texts are cut into sentences; False:
-        each is read as a whole."""
+        each is read as a whole. `alignment`: the head that was taught to align."""
         self.model = model
         self.vocabulary = vocabulary
         self.config = config
         self.layer = layer
         self.split = split
+        self.alignment = alignment
 
     @classmethod
     def open(cls, folder: ModelFolder, how: How | None = None, *, whole: bool = False) -> "Translator":
@@ -188,7 +205,7 @@ class Translator(Pipeline[TextItem, Translation]):
             raise UserError(f"{folder.where}: layer is {settings.layer}, not one of the decoder's 1 to {looks}")
         # Folders of format 1 answer as they did when they were written: lines were read as a whole then.
         split = settings.split_sentences and folder.config.format > 1 and not whole
-        return cls(model, vocabulary, settings.search, layer=settings.layer, split=split)
+        return cls(model, vocabulary, settings.search, layer=settings.layer, split=split, alignment=settings.alignment)
 
     @cached_property
     def source(self) -> TextSource:
@@ -299,6 +316,31 @@ class Translator(Pipeline[TextItem, Translation]):
         """What is asked of the decoder for a source of so many tokens."""
         strategy, limit = asked.config.strategy(place), asked.config.limit(source)
         return RowRequest([self.vocabulary.marks.start], limit, strategy, asked.prefix)
+
+    def forced(self, answer: Translation, inputs: Sequence[str] | None = None) -> Forced:
+        if inputs is None:
+            return Forced.join([self._forced(one.hypothesis, [one.source_ids]) for one in answer.sentences])
+        only_part(len(answer.sentences), "sentence")
+        ids = self.vocabulary.read(list(inputs))
+        return in_batches(len(ids), lambda part: self._forced(answer.sentences[0].hypothesis, ids[part]))
+
+    def _forced(self, hypothesis: Hypothesis, sources: Sequence[list[int]]) -> Forced:
+        memory = self.model.read(*pad_sources(sources, self.vocabulary.marks))
+        return forced_text(self.model.decoder, memory, len(sources), hypothesis, self.vocabulary)
+
+    def given(self, source: str, target: str) -> Translation:
+        """A translation that somebody else made, as if this model had written it: its looks and how likely it is."""
+        (read,), (written,) = self.vocabulary.read([source]), self.vocabulary.encode([target])
+        longest = max(len(read), len(written))
+        if longest > self.longest_source:
+            raise UserError(f"{longest} tokens in one sentence; at most {self.longest_source} can be read")
+        if not read or not written:
+            raise UserError("a text to translate and its translation are needed; one of them is empty")
+        found = Hypothesis(written, 0.0, 0.0, finished=True)
+        one = TranslatedSentence((0, len(source)), (0, len(target)), found, read)
+        logprob = float(self._forced(found, [read]).total_I[0])
+        found = replace(found, logprob=logprob, score=logprob / length_penalty(len(written) + 1, self.config.alpha))
+        return Translation(source, target, found.score, [replace(one, hypothesis=found)], pipeline=self)
 
     def look(self, answer: Translation) -> Looks:
         """Every look of a translation, each sentence heard in one teacher-forced pass over it."""

@@ -18,6 +18,7 @@ from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced
 from saccade.pipelines.pipeline import Pipeline, Report, Request, unreported
 from saccade.pipelines.table import TASKS
 from saccade.pipelines.translator import Translation, Translator
@@ -106,6 +107,13 @@ class CommandReader:
             check_command(read)
         return read, mended
 
+    def insist(self, command: str) -> None:
+        """Every word must be known as it stands: nobody may have meant another one."""
+        if unknown := [word for word in command.split() if word not in self._known]:
+            raise UserError(
+                f"{unknown[0][:30]!r}: not among the words of this model; it knows {', '.join(self.words[:40])}"
+            )
+
     @cached_property
     def _known(self) -> frozenset[str]:
         return frozenset(self.words)
@@ -181,6 +189,10 @@ class Walker(Pipeline[TextItem, Walk]):
     def look(self, answer: Walk) -> Looks:
         """Words, and the action that was chosen while looking at them."""
         return self.translator.look_as(answer.translation, lambda read: read, _as_actions)
+
+    def forced(self, answer: Walk, inputs: Sequence[str] | None = None) -> Forced:
+        # Inputs are read as they are: a command without one of its words need not be one.
+        return self.translator.forced(answer.translation, inputs)
 
     def with_lengths(
         self, commands: Sequence[str], lengths: Sequence[int], report: Report = unreported

@@ -5,20 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from saccade.arch.front_end import PictureFrontEnd
 from saccade.axes import Axis, Grid, Pieces
 from saccade.decode.filters import softmax
-from saccade.decode.hypothesis import write_each
+from saccade.decode.hypothesis import Hypothesis, write_each
 from saccade.decode.row import RowRequest
 from saccade.decode.search import search
 from saccade.errors import UserError
 from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced, forced_text, in_batches, only_part
 from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.page import Cut, WordBox, cut_words
 from saccade.pipelines.pipeline import Pipeline, Report, Request
@@ -184,6 +185,22 @@ class WordReader(Pipeline[PictureItem, PictureText]):
                 text = self.vocabulary.decode(ids)
                 found.append(ReadWord(text, box, float(np.prod(each)), each[:-1], ids, one))
         return found
+
+    def forced(self, answer: PictureText, inputs: Sequence[Any] | None = None) -> Forced:
+        """Letters; inputs are crops of one word."""
+        if not answer.words:
+            raise UserError(f"{answer.source}: no text was found, and there is nothing to explain")
+        if inputs is None:
+            return Forced.join([self._forced(word, [word.pixels_HW]) for word in answer.words])
+        only_part(len(answer.words), "word")
+        crops = [self.fitted(self.source.read(one).pixels_HWC[..., 0]) for one in inputs]
+        return in_batches(len(crops), lambda part: self._forced(answer.words[0], crops[part]))
+
+    def _forced(self, word: ReadWord, pixels: Sequence[np.ndarray]) -> Forced:
+        memory = self.model.read(np.stack(pixels)[..., None].astype(np.float32) / np.float32(255))
+        hypothesis = Hypothesis(word.ids, 0.0, 0.0, finished=True)
+        found = forced_text(self.model.decoder, memory, len(pixels), hypothesis, self.vocabulary)
+        return Forced(Pieces.letters(found.pieces.labels), found.logprobs_IP)
 
     def fitted(self, crop_HW: np.ndarray) -> np.ndarray:
         """A crop of any size, stretched to what the model reads."""

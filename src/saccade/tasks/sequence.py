@@ -10,7 +10,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.carried import CarriedTest
 from saccade.config import Record, Table
 from saccade.data.batches import SequencePairs
@@ -20,6 +20,7 @@ from saccade.data.ragged import Ragged, in_order
 from saccade.data.sampler import Sampler
 from saccade.data.sources import Mixture
 from saccade.data.text import Pair
+from saccade.data.translation_table import learn_table
 from saccade.decode.search import SearchConfig
 from saccade.errors import UserError
 from saccade.folder import Storage
@@ -33,6 +34,7 @@ from saccade.tasks.sequence_start import SequenceStart, write_vocabulary
 from saccade.tasks.store import kept_vocabulary
 from saccade.tokens.marks import Marks
 from saccade.tokens.vocabulary import TokensConfig, Vocabulary, train_vocabulary
+from saccade.train.alignment import AlignmentHead
 from saccade.train.loop import Work
 from saccade.train.objective import SequenceObjective
 
@@ -47,6 +49,17 @@ class SequenceData(Record):
 
     longest_pair: int = Field(250, ge=1)
     """Longest training pair, in tokens of its longer side; longer pairs are left out and counted."""
+
+
+class AlignmentConfig(Record):
+    """A head of cross-attention that is taught to align words beside the translation, for `saccade align`."""
+
+    layer: int = Field(1, ge=1)
+    """Cross-attention layer, counted from 1."""
+    head: int = Field(1, ge=1)
+    """Counted from 1."""
+    weight: float = Field(0.05, gt=0, le=10)
+    """Of its loss beside that of the translation (0.05 in Garg et al. 2019)."""
 
 
 class SequenceRecipe(Recipe):
@@ -64,6 +77,8 @@ class SequenceRecipe(Recipe):
     search: SearchConfig = SearchConfig()
     storage: Storage = "float16"
     """Number format of the stored weights."""
+    alignment: AlignmentConfig | None = None
+    """Teach a head to align, by a table of which tokens translate each other; without it, none."""
     layer: int | None = Field(None, ge=1)
     """Cross-attention layer that `--look` draws by default; without it, the middle layer."""
 
@@ -139,7 +154,7 @@ def prepare_pairs(
     sampler = Sampler(*examples.sizes(), budget=recipe.train.batch_tokens, seed=recipe.train.seed, starts=starts)
     work = Work(
         model=model,
-        objective=SequenceObjective(recipe.train.smoothing),
+        objective=SequenceObjective(recipe.train.smoothing, aligned=_aligned(recipe, config, examples, vocabulary)),
         sampler=sampler,
         batch=examples.batch,
         validate=_Validation(vocabulary, parts, recipe.search),
@@ -165,6 +180,7 @@ def prepare_pairs(
         "data": recipe.data.table(),
         "source_bytes": source_bytes,
         **parts.settings,
+        **({} if recipe.alignment is None else {"alignment": recipe.alignment.table()}),
         "layer": recipe.layer or max(1, (config.decoder.looks + 1) // 2),
     }
     return Prepared(
@@ -179,6 +195,25 @@ def prepare_pairs(
         carried=parts.carried,
         figure=parts.figure,
     )
+
+
+def _aligned(
+    recipe: Any, config: EncoderDecoderConfig, examples: SequencePairs, vocabulary: Vocabulary
+) -> AlignmentHead | None:
+    """The head that is taught to align, if the recipe asks for one."""
+    asked: AlignmentConfig | None = recipe.alignment
+    if asked is None:
+        return None
+    decoder = config.decoder
+    if not isinstance(decoder, StackConfig):
+        raise UserError("alignment is a head of a Transformer decoder; this decoder is another one")
+    if asked.layer > decoder.layers or asked.head > decoder.heads:
+        raise UserError(
+            f"alignment is of layer {asked.layer}, head {asked.head}; the decoder has {decoder.layers} layers of "
+            f"{decoder.heads} heads"
+        )
+    table = torch.from_numpy(learn_table(examples.source, examples.target, len(vocabulary)))
+    return AlignmentHead(asked.layer - 1, asked.head - 1, asked.weight, table)
 
 
 class _Validation:

@@ -6,7 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from saccade.arch.encoder_decoder import EncoderConfig
 from saccade.arch.front_end import PictureFrontEnd
+from saccade.arch.recurrent import RecurrentEncoderConfig
+from saccade.arch.sound import SoundFrontEnd
 from saccade.data.batches import SequenceBatch
 from saccade.data.episodes import EpisodeBatch
 from saccade.data.labelled import TaggedBatch, TextBatch
@@ -24,6 +27,7 @@ from saccade.models.heads import ClassifierModel, TaggerModel
 from saccade.models.xlnet import Order, PermutationModel
 from saccade.nn.watch import watch
 from saccade.sites import COMMAND, SOURCE, WORLD
+from saccade.train.alignment import AlignmentHead
 from saccade.train.contract import Losses
 from saccade.train.loss import cross_entropy
 
@@ -43,6 +47,8 @@ class SequenceObjective:
     """Weight of the doubly stochastic term."""
     covered: str = SOURCE
     """The memory that is to be looked at as a whole."""
+    aligned: AlignmentHead | None = None
+    """A head that is taught to align (Garg et al. 2019)."""
 
     def count(self, batch: SequenceBatch) -> int:
         return _count(batch.labels_BT, batch.real_BT)
@@ -58,6 +64,8 @@ class SequenceObjective:
         memory = model.read(batch.source, batch.source_mask)
         if self.coverage:
             return self._with_coverage(model, memory, batch)
+        if self.aligned is not None:
+            return self._with_alignment(self.aligned, model, memory, batch)
         features_BTD = model.decoder.features(batch.target_BT, memory)
         losses = _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
         if not self.ctc:
@@ -79,6 +87,16 @@ class SequenceObjective:
         uncovered = (1 - weights_BTS.sum(dim=1)).square().sum()
         covering = {"coverage": (uncovered.detach(), len(weights_BTS))}
         return losses | {"loss": (total + self.coverage * uncovered, count)} | covering
+
+    def _with_alignment(
+        self, aligned: AlignmentHead, model: EncoderDecoder, memory: AnyMemory, batch: SequenceBatch
+    ) -> Losses:
+        with watch(model.decoder, gradients=True) as heard:
+            features_BTD = model.decoder.features(batch.target_BT, memory)
+        losses = _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
+        total, count = losses["loss"]
+        apart, tokens = aligned.loss(heard, batch)
+        return losses | {"loss": (total + aligned.weight * apart, count), "alignment": (apart.detach(), max(1, tokens))}
 
     def _ctc(self, model: EncoderDecoder, memory: Memory, batch: SequenceBatch) -> Tensor:
         """Texts that have more letters than there are columns count nothing."""
@@ -260,11 +278,18 @@ def _read_positions(model: EncoderDecoder, batch: SequenceBatch) -> dict[str, in
     """How many positions each encoder reads."""
     given = batch.source
     sources = {SOURCE: (given, batch.source_mask)} if isinstance(given, Tensor) else given
-    fronts = {name: reader.front_end for name, reader in model.config.readers.items()}
-    return {
-        name: len(values) * front.length if isinstance(front := fronts[name], PictureFrontEnd) else _count(values, mask)
-        for name, (values, mask) in sources.items()
-    }
+    readers = model.config.readers
+    return {name: _positions(readers[name], values, mask) for name, (values, mask) in sources.items()}
+
+
+def _positions(reader: EncoderConfig, values: Tensor, mask: Tensor | None) -> int:
+    front = reader.front_end
+    if isinstance(front, PictureFrontEnd):
+        return len(values) * front.length
+    halvings = reader.pyramid if isinstance(reader, RecurrentEncoderConfig) else 0
+    if isinstance(front, SoundFrontEnd):
+        return _count(values[..., 0], mask) // front.shrinks >> halvings
+    return _count(values, mask) >> halvings
 
 
 def _count(ids_BT: Tensor, real_BT: Tensor | None) -> int:
