@@ -6,7 +6,7 @@ rows among those that share it. What `whole` and `mine` exchange is always the w
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Optional, cast
+from typing import TYPE_CHECKING, Optional
 
 import torch
 from torch import Tensor
@@ -81,7 +81,7 @@ def like(weight: Tensor, local: Tensor) -> Tensor:
 def local_of(weight: Tensor) -> Tensor:
     """The part of it that is here."""
     divided = as_divided(weight)
-    return weight if divided is None else cast(Tensor, divided.to_local())
+    return weight if divided is None else divided.to_local()
 
 
 def copies(weight: Tensor, processes: int) -> int:
