@@ -109,7 +109,7 @@ class Actor:
     def view(self) -> tuple[int, int, int]:
         """Height, width and channels of what is seen."""
         front = self.acting.runtime.config.readers[WORLD].front_end
-        assert front.kind != "tokens"
+        assert front.kind in ("patches", "convolutions")
         return front.height, front.width, front.channels
 
     def glimpse(self, view: View) -> Episode:

@@ -1,4 +1,5 @@
-"""What of the input mattered for an output, with standard errors, and whether covering what is pointed at costs more."""
+"""What of the input mattered for an output, with standard errors, and whether covering what is pointed at costs
+more."""
 
 from collections.abc import Callable
 from typing import Any
