@@ -12,6 +12,7 @@ from bench.elsewhere import compare_elsewhere
 from bench.file import compare_file
 from bench.gpt import compare_gpt
 from bench.memory import compare_memory
+from bench.plan import compare_plan
 from bench.process import EngineError
 from bench.pronunciation import compare_pronunciation
 from bench.reading import compare_reading
@@ -19,6 +20,7 @@ from bench.recurrent import compare_recurrent
 from bench.report import Report, write_report
 from bench.settings import Settings
 from bench.small_classes import compare_small_classes
+from bench.speech import compare_speech
 from bench.spelling import compare_spelling
 from bench.startup import compare_startup
 from bench.time_to_bleu import compare_time_to_bleu
@@ -41,14 +43,17 @@ COMPARISONS: dict[str, Callable[..., Report]] = {
     "spelling": compare_spelling,
     "pronunciation": compare_pronunciation,
     "reading": compare_reading,
+    "speech": compare_speech,
     "classes": compare_classes,
     "small-classes": compare_small_classes,
+    "plan": compare_plan,
 }
 MODELS = {
     "elsewhere": "model",
     "spelling": "model",
     "pronunciation": "model",
     "reading": "model",
+    "speech": "model",
     "classes": "init",
     "small-classes": "model",
 }

@@ -13,6 +13,7 @@ from saccade import native
 from saccade.arch.encoder_decoder import EncoderDecoderConfig, StackConfig
 from saccade.arch.front_end import PictureFrontEnd
 from saccade.arch.positions import AnyPositionsConfig, SinusoidalConfig
+from saccade.arch.sound import SoundFrontEnd
 from saccade.data.batches import SequencePairs
 from saccade.data.ragged import Ragged
 from saccade.models.answering import TorchSequence, arrays_of
@@ -77,6 +78,9 @@ _FRONT = {"kind": "patches", "height": 24, "width": 6, "channels": 2, "patch": 2
 _PICTURES = {"kind": "transformer", "width": 8, "heads": 2, "layers": 1, "feedforward": 16, "front": _FRONT}
 _STAGES = {"kind": "convolutions", "height": 24, "width": 6, "channels": 2, "attention": [2]}
 _STAGES |= {"stages": [{"width": 6}, {"width": 8, "stride": [2, 1], "pool": [1, 2], "residual": 1, "more": 1}]}
+_SOUND = {"kind": "sound", "mels": 6}
+_HEARING = {"kind": "transformer", "width": 12, "heads": 2, "layers": 2, "feedforward": 24}
+_HEARING |= {"front": _SOUND | {"stages": [{"width": 3, "stride": [2, 2]}, {"width": 4, "stride": [2, 1]}]}}
 _TWO = {"picture": _PICTURES, "question": _RNN}
 ANCESTORS: dict[str, dict[str, Any]] = {
     "lstm": {
@@ -118,6 +122,19 @@ ANCESTORS: dict[str, dict[str, Any]] = {
         "decoder": _RNN | {"attention": "general"},
     },
     "grid to gru": {"encoder": {"kind": "grid", "front": _STAGES | {"positions": False}}, "decoder": _RNN},
+    "sound to transformer": {"encoder": _HEARING, "decoder": _STACK},
+    "sound, conformer, to transformer": {
+        "encoder": _HEARING | {"convolution": 5, "positions": {"kind": "rotary"}, "activation": "silu"},
+        "decoder": _STACK,
+    },
+    "sound, conformer, post-norm, to gru": {
+        "encoder": _HEARING | {"convolution": 3, "order": "post", "front": _SOUND},
+        "decoder": _RNN,
+    },
+    "sound, pyramid, to lstm": {
+        "encoder": _RNN | {"cell": "lstm", "layers": 3, "pyramid": 2, "front": _SOUND},
+        "decoder": _RNN | {"cell": "lstm", "attention": "general", "context": "feeding"},
+    },
     "two memories, transformer": {"encoders": {"picture": _PICTURES, "question": _STACK}, "decoder": _STACK},
     "two memories, post-norm": {"encoders": _TWO, "decoder": _STACK | {"order": "post"}},
     "two memories, gru": {"encoders": _TWO, "decoder": _RNN},
@@ -174,15 +191,27 @@ def drawn(sources: Sequence[Sequence[int]], front: PictureFrontEnd) -> tuple[Sou
     return pictures, None if mask_MS is None else mask_MS.repeat(side, axis=1)[..., None].repeat(side, axis=2)
 
 
+def spoken(sources: Sequence[Sequence[int]], front: SoundFrontEnd, frames: int) -> tuple[Source, Array | None]:
+    """Each source as frames of a sound, with their mask: a token, or the end mark, is as many as become one
+    position."""
+    tokens_MS, mask_MS = pad_sources(sources, MARKS)
+    sounds = np.random.default_rng(0).standard_normal((100, frames, front.mels)).astype(np.float32)
+    values = sounds[tokens_MS].reshape(len(tokens_MS), -1, front.mels)
+    return values, None if mask_MS is None else mask_MS.repeat(frames, axis=1)
+
+
 def given(config: EncoderDecoderConfig, sources: Sequence[Sequence[int]]) -> tuple[Source | ArraySources, Array | None]:
     """What a model's encoders read of sources of any lengths, padded together, and the mask of an only encoder. Each of
     several encoders reads the same sequences, in its own way."""
-    inputs = {
-        name: drawn(sources, reader.front_end)
-        if isinstance(reader.front_end, PictureFrontEnd)
-        else pad_sources(sources, MARKS)
-        for name, reader in config.readers.items()
-    }
+    inputs: dict[str, tuple[Source, Array | None]] = {}
+    for name, reader in config.readers.items():
+        front = reader.front_end
+        if isinstance(front, PictureFrontEnd):
+            inputs[name] = drawn(sources, front)
+        elif isinstance(front, SoundFrontEnd):
+            inputs[name] = spoken(sources, front, front.shrinks << getattr(reader, "pyramid", 0))
+        else:
+            inputs[name] = pad_sources(sources, MARKS)
     return (inputs, None) if len(inputs) > 1 else next(iter(inputs.values()))
 
 

@@ -11,6 +11,7 @@ from conftest import ANCESTORS, SEVERAL, ancestor, random_sequences, random_toke
 from saccade.arch.convolutions import ConvolutionsFrontEnd
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
 from saccade.arch.recurrent import RecurrentEncoderConfig
+from saccade.arch.sound import SoundFrontEnd
 from saccade.errors import UserError, WrongUse
 from saccade.models.encdec import EncoderDecoder, build_embedding, build_encoder_decoder
 from saccade.models.rnn import RecurrentEncoder
@@ -188,11 +189,22 @@ def test_operations_are_counted(model: EncoderDecoder) -> None:
         if getattr(reader.front_end, "class_token", False):  # the only position, which is no patch
             weights -= sum(w.numel() for n, w in embed.named_parameters() if w.ndim == 2 and "positions" not in n)
         elif isinstance(reader.front_end, ConvolutionsFrontEnd):  # a field of the last grid was more before
-            fields = {"stages.0": 4, "stages.1.first": 2}
-            for part, count in fields.items():
-                units = [w for n, w in embed.named_parameters() if n.startswith(part) and w.ndim == 2]
-                weights += (count - 1) * sum(w.numel() for w in units)
+            weights += more_often(embed, {"stages.0": 4, "stages.1.first": 2})
+        elif isinstance(reader.front_end, SoundFrontEnd):  # three fields of the mel scale; a pyramid has more positions
+            weights += more_often(embed, {"stages.0": 6, "stages.1": 3, "project": 1 << getattr(reader, "pyramid", 0)})
+            if getattr(reader, "pyramid", 0):
+                weights += more_often(model.encoders[name], {"layers.0": 4, "layers.1": 2})
     assert model.flops(1, 1) == 2 * weights
+
+
+def more_often(part: nn.Module, times: dict[str, int]) -> int:
+    """How many more products there are with the matrices of some parts than with each of them once."""
+    return sum(
+        (count - 1) * weight.numel()
+        for begin, count in times.items()
+        for name, weight in part.named_parameters()
+        if name.startswith(begin) and weight.ndim == 2
+    )
 
 
 # What does not fit

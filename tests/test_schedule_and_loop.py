@@ -23,10 +23,11 @@ from saccade.data.sampler import Sampler
 from saccade.errors import UserError
 from saccade.tokens.marks import Marks
 from saccade.train.checkpoint import average, checkpoints, read_checkpoint, read_weights
+from saccade.train.clip import clip
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, TrainConfig, Work, train
 from saccade.train.objective import Losses, SequenceObjective
-from saccade.train.optim import AdamConfig, build_optimizer, clip
+from saccade.train.optim import AdamConfig, build_optimizer
 from saccade.train.parts import BatchParts
 from saccade.train.schedule import inverse_square_root, linear_to_zero, trapezoid
 

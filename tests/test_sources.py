@@ -21,6 +21,7 @@ from saccade.errors import UserError, WrongUse
 from saccade.sources.pair import PairSource
 from saccade.sources.picture import PictureSource
 from saccade.sources.picture_question import PictureQuestionSource
+from saccade.sources.resample import resampled
 from saccade.sources.sound import SoundSource
 from saccade.sources.source import Source, padded
 from saccade.sources.text import TextSource
@@ -326,12 +327,27 @@ def test_a_long_sound_is_refused_by_its_header() -> None:
     content = bytearray(wav(tone(10)))
     content[40:44] = (2 * RATE * 3600).to_bytes(4, "little")  # an hour, it says
     with pytest.raises(UserError, match=r"3600\.0 seconds; at most 60"):
-        SoundSource(rate=RATE).read(bytes(content))
+        SoundSource(rate=RATE, seconds=60).read(bytes(content))
 
 
-def test_another_rate_is_told_with_both_numbers() -> None:
-    with pytest.raises(UserError, match="8,000 samples a second; this model reads 16,000"):
-        SoundSource().read(wav(tone(10)))
+def test_a_tone_of_another_rate_is_the_same_tone() -> None:
+    """In the middle, away from the silence around it; and what no lower rate can hold is gone."""
+    for rate, wanted in (
+        (16_000, 8_000),
+        (8_000, 16_000),
+        (44_100, 16_000),
+        (48_000, 8_000),
+        (11_025, 8_000),
+        (8_001, 8_000),
+    ):
+        moments = np.arange(rate) / rate
+        found = SoundSource(rate=wanted).read((0.5 * np.sin(2 * np.pi * 700 * moments), rate))
+        assert (found.rate, len(found.samples)) == (wanted, wanted)
+        expected = 0.5 * np.sin(2 * np.pi * 700 * np.arange(wanted) / wanted)
+        middle = slice(wanted // 10, -wanted // 10)
+        assert np.abs(found.samples - expected)[middle].max() < 2e-3
+    above = np.sin(2 * np.pi * 5_000 * np.arange(16_000) / 16_000)
+    assert np.abs(resampled(above, 16_000, 8_000)[800:-800]).max() < 1e-3
 
 
 def test_positions_of_a_sound_are_told_in_seconds() -> None:

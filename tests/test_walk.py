@@ -76,7 +76,10 @@ def test_commands_are_read_as_they_are_known(typed: str, read: str, mended: dict
     ("typed", "told"),
     [
         ("please jump twice", "'please': not among the words of this model; it knows after, and, around"),
+        ("walk left and then run", "'then': not among the words of this model; it knows after, and, around"),
         ("walk left and then dance", "'then', 'dance': not among"),
+        ("juggle left", "'juggle': not among"),
+        ("walk and run and jump", "is no command of this language"),
         ("ju left", "'ju': not among"),
         ("jump jump", "'jump jump' is no command of this language"),
         (" ... ", "there is no command in"),

@@ -150,6 +150,21 @@ def write_tiny_model(path: Path, *, storage: Storage = "float32", seed: int = 0)
     return path
 
 
+def write_tiny_captioner(path: Path, *, seed: int = 0) -> Path:
+    """An untrained model that says something about pictures, while it looks at 4 × 4 fields of them."""
+    vocabulary = train_vocabulary(TokensConfig(vocabulary=320), SENTENCES)
+    front = {"kind": "patches", "height": 16, "width": 16, "channels": 3, "patch": 4}
+    config = EncoderDecoderConfig.read({"encoder": STACK | {"front": front}, "decoder": STACK}, where="tiny captioner")
+    torch.manual_seed(seed)
+    model = build_encoder_decoder(config, len(vocabulary))
+    with torch.no_grad():
+        model.decoder.embed.tokens.weight[len(SPECIALS) : len(SPECIALS) + 256] = 0
+    table = {"task": "captioning", "name": "tiny", "model": config.table(), "search": {"beam": 2, "extra": 6}}
+    write_folder(path, table, model, vocabulary.tokenizer.to_str(), storage="float32")
+    write_card(path, "# tiny\n\nA tiny model for tests.\n")
+    return path
+
+
 def tiny_completer(kind: str = "bpe", *, marked: bool = True, name: str = "gpt-2", **options: Any) -> Completer:
     vocabulary = tiny_vocabulary(kind)
     model = tiny_gpt(name, vocabulary=len(vocabulary), **options)

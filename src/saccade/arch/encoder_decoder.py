@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from saccade.arch.block import BlockConfig
+from saccade.arch.block import NO_MEMORY, BlockConfig
 from saccade.arch.convolution import ConvConfig
-from saccade.arch.front_end import AnyPictureFrontEnd, FrontEnd, TokensFrontEnd
+from saccade.arch.front_end import AnyInputFrontEnd, FrontEnd, TokensFrontEnd
 from saccade.arch.grid import GridConfig
 from saccade.arch.memories import check_name, named
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
-from saccade.arch.weights import Weights, flops, joined, linear, tied, within
+from saccade.arch.weights import Weight, Weights, flops, joined, linear, norm, tied, within
 from saccade.config import Record, Table
 from saccade.sites import SOURCE
 
@@ -22,9 +22,12 @@ class StackConfig(BlockConfig):
     kind: Literal["transformer"] = "transformer"
     combine: Literal["add", "concatenate"] = "add"
     """Positions added to the token's vector, or put beside it in half of the channels."""
-    front: AnyPictureFrontEnd | None = None
-    """In an encoder, how the input becomes vectors: kind = "patches" or "convolutions" for pictures; if not given, it
-    is tokens."""
+    front: AnyInputFrontEnd | None = None
+    """In an encoder, how the input becomes vectors: kind = "patches" or "convolutions" for pictures, "sound" for
+    recordings; if not given, it is tokens."""
+    convolution: int = Field(0, ge=0, le=255)
+    """In an encoder, the neighbours that a convolution module in each block sees, an odd number, between self-attention
+    and feed-forward network (Gulati et al. 2020, 2.2); 0: no such module."""
 
     @classmethod
     def modern(cls, table: Table) -> Table:
@@ -60,9 +63,32 @@ class StackConfig(BlockConfig):
 
     @model_validator(mode="after")
     def _positions_are_the_front_ends(self) -> "StackConfig":
-        if self.front is not None and self.positions.kind != "none":
+        known = ("none", "rotary") if self.front is not None and self.front.kind == "sound" else ("none",)
+        if self.front is not None and self.front.kind == "sound" and self.positions.kind not in known:
+            raise ValueError(f"front = 'sound' goes with positions of kind none or rotary, not {self.positions.kind!r}")
+        if self.front is not None and self.positions.kind not in known:
             raise ValueError(f"front = {self.front.kind!r} has positions of its own, not {self.positions.kind!r} ones")
         return self
+
+    @model_validator(mode="after")
+    def _windows_have_a_middle(self) -> "StackConfig":
+        if self.convolution and self.convolution % 2 == 0:
+            raise ValueError(f"a convolution is odd, so that its window has a middle, not {self.convolution}")
+        return self
+
+    def block(self, per: str, memories: Mapping[str, int] = NO_MEMORY) -> Weights:
+        found = super().block(per, memories)
+        if not self.convolution:
+            return found
+        width = self.width
+        parts = [
+            linear("convolution.widen", 2 * width, width, per),
+            {"convolution.taps": Weight((width, self.convolution), per), "convolution.bias": Weight((width,))},
+            norm("convolution.norm", width),
+            linear("convolution.out", width, width, per),
+            norm("around_convolution.norm", width, self.norm),
+        ]
+        return found | joined(parts)
 
 
 EncoderConfig = Annotated[StackConfig | RecurrentEncoderConfig | ConvConfig | GridConfig, Field(discriminator="kind")]
@@ -110,6 +136,8 @@ class EncoderDecoderConfig(Record):
                 raise ValueError("windows are for stacks that write; an encoder looks in both directions")
             if isinstance(encoder, StackConfig) and encoder.positions.kind == "relative":
                 raise ValueError("relative positions are for stacks that write; an encoder's are of another kind")
+        if isinstance(self.decoder, StackConfig) and self.decoder.convolution:
+            raise ValueError("a convolution module looks in both directions; a decoder has none")
         if isinstance(self.decoder, StackConfig) and self.decoder.front is not None:
             raise ValueError("a front end is an encoder's; what a decoder writes are tokens")
         if isinstance(self.decoder, ConvConfig) and len(self.readers) > 1:
@@ -206,8 +234,14 @@ class EncoderDecoderConfig(Record):
         positions = dict.fromkeys(self.readers, source) if isinstance(source, int) else source
         counts = {"target": target}
         for name, reader in self.readers.items():
-            counts |= reader.front_end.counts(name, positions[name])
+            counts |= reader_counts(reader, name, positions[name])
         return flops(self.weights(vocabulary), counts)
+
+
+def reader_counts(config: EncoderConfig, memory: str, positions: int) -> dict[str, int]:
+    """How often an encoder's matrices are multiplied for so many positions of its memory."""
+    part = config if isinstance(config, RecurrentEncoderConfig) else config.front_end
+    return part.counts(memory, positions)
 
 
 def reader_weights(config: EncoderConfig, vocabulary: int, memory: str = SOURCE) -> Weights:

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from saccade.arch.convolutions import ConvolutionsFrontEnd, insist_on_size
 from saccade.arch.positions import AnyPositionsConfig, LearnedConfig, NoPositionsConfig
+from saccade.arch.sound import SoundFrontEnd
 from saccade.arch.weights import Weight, Weights, linear, table
 from saccade.config import Record
 
@@ -103,11 +104,11 @@ def _patches_unless_said(table: object) -> object:
 
 
 PictureFrontEnd = PatchesFrontEnd | ConvolutionsFrontEnd
-AnyPictureFrontEnd = Annotated[
-    Annotated[PictureFrontEnd, Field(discriminator="kind")], BeforeValidator(_patches_unless_said)
+AnyInputFrontEnd = Annotated[
+    Annotated[PictureFrontEnd | SoundFrontEnd, Field(discriminator="kind")], BeforeValidator(_patches_unless_said)
 ]
-"""How a picture becomes vectors: kind = "patches" or "convolutions"."""
-FrontEnd = TokensFrontEnd | PatchesFrontEnd | ConvolutionsFrontEnd
+"""How a picture or a sound becomes vectors: kind = "patches", "convolutions" or "sound"."""
+FrontEnd = TokensFrontEnd | PatchesFrontEnd | ConvolutionsFrontEnd | SoundFrontEnd
 
 
 def _input_of(per: str) -> str:

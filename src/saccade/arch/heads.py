@@ -90,7 +90,8 @@ class EncoderModel(Record):
         """Positions that it reads at once, at most."""
         if not isinstance(self.encoder, StackConfig | GridConfig):
             return self.encoder.context
-        return self.encoder.front.length if self.encoder.front else 0
+        front = self.encoder.front
+        return 0 if front is None or front.kind == "sound" else front.length
 
     def weights(self, vocabulary: int) -> Weights:
         """`vocabulary` counts the mask."""

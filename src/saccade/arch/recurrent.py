@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from saccade.arch.front_end import AnyPictureFrontEnd, FrontEnd, TokensFrontEnd
+from saccade.arch.front_end import AnyInputFrontEnd, FrontEnd, TokensFrontEnd
 from saccade.arch.memories import named
 from saccade.arch.weights import Weights, joined, linear, within
 from saccade.config import Record
@@ -30,10 +30,14 @@ class RecurrentEncoderConfig(Record):
     """Width of the state; a bidirectional layer has two of half the width."""
     embed: int = Field(256, ge=1, le=65536)
     """Width of the vectors that enter the first layer: those of tokens, or of what the front end makes."""
-    front: AnyPictureFrontEnd | None = None
-    """How the input becomes vectors: kind = "patches" or "convolutions" for pictures; if not given, it is tokens."""
+    front: AnyInputFrontEnd | None = None
+    """How the input becomes vectors: kind = "patches" or "convolutions" for pictures, "sound" for recordings; if not
+    given, it is tokens."""
     bidirectional: bool = True
     """A second state reads from the end."""
+    pyramid: int = Field(0, ge=0, le=8)
+    """So many of the upper layers read the states below in pairs, side by side, so that each halves the number of
+    positions (Chan et al. 2016, 3.1)."""
     reverse: bool = False
     """Read from the end only (Sutskever et al. 2014, 3.3)."""
     dropout: float = Field(0.2, ge=0, lt=1)
@@ -46,6 +50,30 @@ class RecurrentEncoderConfig(Record):
         if self.bidirectional and self.width % 2:
             raise ValueError(f"the two directions share the width, and {self.width} is odd")
         return self
+
+    @model_validator(mode="after")
+    def _the_pyramid_has_a_base(self) -> "RecurrentEncoderConfig":
+        if self.pyramid >= self.layers:
+            raise ValueError(f"of {self.layers} layers at most {self.layers - 1} can halve the positions")
+        if self.pyramid and self.front is not None and self.front.kind != "sound":
+            raise ValueError(f"a pyramid reads tokens or a sound, not front = {self.front.kind!r}")
+        return self
+
+    def halves(self, layer: int) -> bool:
+        """Whether a layer, counted from 0, reads pairs."""
+        return layer >= self.layers - self.pyramid
+
+    def inputs(self, layer: int) -> int:
+        """Width of what a layer, counted from 0, reads."""
+        return (self.width if layer else self.embed) * (2 if self.halves(layer) else 1)
+
+    def counts(self, per: str, positions: int) -> dict[str, int]:
+        """How often the matrices of each layer are multiplied for so many positions of the memory `per`."""
+        found, below = {}, positions
+        for layer in reversed(range(self.layers)):
+            found[_layer(per, layer)] = below
+            below *= 2 if self.halves(layer) else 1
+        return self.front_end.counts(per, below) | found | {per: positions}
 
     @property
     def backwards(self) -> list[bool]:
@@ -65,7 +93,7 @@ class RecurrentEncoderConfig(Record):
         """Without the front end."""
         part = self.width // len(self.backwards)
         return joined(
-            within(f"layers.{layer}.{side}", cell(self.cell, self.width if layer else self.embed, part, per))
+            within(f"layers.{layer}.{side}", cell(self.cell, self.inputs(layer), part, _layer(per, layer)))
             for layer in range(self.layers)
             for side in range(len(self.backwards))
         )
@@ -146,6 +174,10 @@ class RecurrentDecoderConfig(Record):
             "general": linear(f"{score}.key", width, memory_width, memory, bias=False),
         }
         return scores.get(self.attention, {})
+
+
+def _layer(per: str, layer: int) -> str:
+    return f"{per} layer {layer}"
 
 
 def cell(name: CellName, inputs: int, width: int, per: str) -> Weights:

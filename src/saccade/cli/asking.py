@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from saccade.pipelines.pipeline import Pipeline, Report, Request
     from saccade.pipelines.pronouncer import Pronunciation
     from saccade.pipelines.tagger import Tagged
+    from saccade.pipelines.transcriber import Transcript
     from saccade.pipelines.word_reader import PictureText
     from saccade.runtime.contract import How
 
@@ -233,6 +234,8 @@ def _print(answer: "Answer", options: Asking, within: Line | None, *, whole: boo
         print(cast("Tagged", answer).conllu, end="")
     elif options.format == "hocr":
         print(cast("PictureText", answer).hocr)
+    elif options.format in ("srt", "vtt"):
+        print(getattr(cast("Transcript", answer), options.format))
     else:
         for one in answer.best:
             text = _text(one, options) if whole else on_one_line(_text(one, options))

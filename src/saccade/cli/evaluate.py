@@ -48,7 +48,8 @@ def evaluate(
         Name of a bundled model, or a model folder.
     files:
         As for training: for translation a table of source and target (.tsv, .csv, .jsonl) or two aligned files; for
-        classification a table; for tagging CoNLL-U; for a language model texts; for pictures a folder of folders.
+        classification a table; for tagging CoNLL-U; for a language model texts; for pictures a folder of folders;
+        for speech a table of sound files and texts.
     data:
         Folder of the recipe's data. Default: $SACCADE_DATA, then ./data.
     beam:

@@ -29,7 +29,7 @@ class LookOptions:
     """What is drawn, and what is taken away."""
 
     output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
-    "FILE.png or FILE.svg. Default: draw in the terminal."
+    "FILE.png or FILE.svg; FILE.html is a page with all heads and steps. Default: draw in the terminal."
     layer: int | None = None
     "Layer to draw, counted from 1."
     head: int | None = None
@@ -86,6 +86,7 @@ def look(model: ModelName, input: str, *, options: LookOptions = DEFAULTS) -> in
     For example:
 
         saccade look en-es "this cat is very large" -o attention.png
+        saccade look en-es "this cat is very large" -o attention.html
         saccade look en-es "this cat is very large" --layer 1 --head 3
         saccade look en-es "this cat is very large" --every-head -o heads.png
         saccade look en-es "this cat is very large" --target "este gato es enorme"
@@ -100,6 +101,8 @@ def look(model: ModelName, input: str, *, options: LookOptions = DEFAULTS) -> in
         A text or a file.
     """
     cells = options.cells()
+    if options.output is not None and options.output.suffix.lower() == ".html":
+        return _write_page(model, input, options)
     if options.every_head and options.output is None:
         raise WrongUse("--every-head draws into a file: add -o FILE.png")
     if options.rollout and (options.every_head or options.layer is not None or options.head is not None):
@@ -134,6 +137,21 @@ def look(model: ModelName, input: str, *, options: LookOptions = DEFAULTS) -> in
     _print(pipeline, before, options)
     _draw([before], ["" if options.target is None else "the given translation"], options)
     return 0
+
+
+def _write_page(model: str, input: str, options: LookOptions) -> int:
+    """All layers and heads, as they are."""
+    plain = replace(options, output=None, prefix="", question=None, quiet=False)
+    if plain != DEFAULTS:
+        raise WrongUse(
+            f"{options.output} holds all layers and heads, as they are: leave out what says which; `saccade view` "
+            "takes things away and shares what comes of it"
+        )
+    from saccade.cli.view import write_page
+
+    assert options.output is not None
+    asked = {"prefix": options.prefix, "question": options.question}
+    return write_page(model, input, options.output, **asked, quiet=options.quiet)
 
 
 def _answer(pipeline: Any, raw: Any, options: LookOptions, request: Any) -> "Answer":

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnknownCommandError
 
 from saccade import __version__
+from saccade.cli.act import act
 from saccade.cli.align import align
 from saccade.cli.answer import run, translate
 from saccade.cli.cache import cache
@@ -33,8 +34,10 @@ from saccade.cli.read import read
 from saccade.cli.see import see
 from saccade.cli.spelling import correct, pronounce
 from saccade.cli.train import resume, train
+from saccade.cli.transcribe import transcribe
 from saccade.cli.transfer import transfer
 from saccade.cli.understand import classify, fill, tag
+from saccade.cli.view import view
 from saccade.cli.walk import walk
 from saccade.errors import UserError, did_you_mean
 
@@ -69,9 +72,12 @@ for command in (
     read,
     caption,
     answer,
+    transcribe,
     walk,
+    act,
     run,
     look,
+    view,
     explain,
     heads,
     align,
@@ -93,7 +99,7 @@ for command in (
     app.command(command)
 
 
-TRAINING = ("torch", "sacrebleu", "sklearn", "matplotlib")
+TRAINING = ("torch", "sacrebleu", "sklearn", "matplotlib", "jiwer")
 """What only the extra `train` brings."""
 
 

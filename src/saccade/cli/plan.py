@@ -69,7 +69,7 @@ def plan(
         Tokens of a step.
     layout:
         How the model is divided: data=, sharded=, tensor=, pipeline=, micro_batch=, checkpointing=none|full,
-        precision=mixed|float32. Default: the simplest that is nearly the fastest.
+        precision=mixed|float32, optimizer=adam|muon. Default: the simplest that is nearly the fastest.
     set_:
         Change a key of the model or of the device: model.layers=48, device.teraflops=400. May be repeated.
     output:

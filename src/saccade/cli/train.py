@@ -38,6 +38,7 @@ def train(
         saccade train en-es --set train.steps=500 --set model.encoder.layers=2 --out runs/small
         saccade train my-recipe.toml
         saccade train gpt2 my-book.txt --set model.layers=4 --set model.width=256 --set model.heads=4
+        torchrun --nproc-per-node 2 -m saccade train en-es --set train.parallel.sharded=2
 
     Your own files, by task. Tables are tab separated, .csv or .jsonl; all files UTF-8, plain, .gz or .xz:
 
@@ -53,10 +54,12 @@ def train(
         reading         a table of picture files and texts, a word a line: labels.tsv
         captioning      a table of picture files and sentences: captions.tsv
         questions       a table of picture files, questions and answers: questions.tsv
+        speech          a table of sound files and what is said in them: clips.tsv
         walking         a table of commands and actions, which stand between spaces: commands.tsv
         correction      none: it is trained by a recipe, such as speller
         pronunciation   none: it is trained by a recipe, such as pronouncer
         routes          none: it is trained by a recipe, such as sail
+        acting          none: it is trained by a recipe, such as agent
 
     Ctrl-C saves and stops; `saccade resume DIR` continues from there.
 
@@ -127,7 +130,11 @@ def resume(
 
 
 def ended(fitted: "Fitted", out: Path, quiet: bool) -> int:
-    """Tell how a training ended; its exit code."""
+    """Tell how a training ended; its exit code. Of several processes the first one tells."""
+    from saccade.train.ranks import is_first
+
+    if not is_first():
+        return 0 if fitted.outcome.finished else 130
     if not fitted.outcome.finished:
         step = fitted.outcome.step
         print(f"stopped after step {step} and saved; go on with: saccade resume {out}", file=sys.stderr)

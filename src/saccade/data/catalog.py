@@ -99,6 +99,20 @@ CATALOG = [
         files=("codespell.tsv.gz",),
     ),
     DataSet(
+        folder="an4",
+        what="spelled names, numbers, addresses and dates in English: 948 + 130 recordings as FLAC, and their texts",
+        licence="any use (Carnegie Mellon University)",
+        source="CMU Robust Speech Group: AN4",
+        files=("index.tsv", "audio.zip"),
+    ),
+    DataSet(
+        folder="fsdd",
+        what="spoken English digits, 6 speakers: 3,000 recordings as WAV",
+        licence="CC BY-SA 4.0",
+        source="github.com/Jakobovski/free-spoken-digit-dataset: recordings",
+        files=("index.tsv", "recordings.zip"),
+    ),
+    DataSet(
         folder="mnist",
         what="handwritten digits, 28 x 28 grey, as idx files",
         licence="commonly given as CC BY-SA 3.0",

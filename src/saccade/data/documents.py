@@ -43,7 +43,7 @@ def read_documents(files: Sequence[TextFile], folders: Sequence[Path], *, lowerc
     for file in files:
         path = Path(file.file) if Path(file.file).is_absolute() else find(file.file, folders)
         before = len(found)
-        documents = islice(_documents(file, path), 0, None, file.every)
+        documents = islice(split_documents(file, path), 0, None, file.every)
         texts = (text.lower() if lowercase else text for text in documents)
         for text in texts:
             if text.strip():
@@ -53,7 +53,8 @@ def read_documents(files: Sequence[TextFile], folders: Sequence[Path], *, lowerc
     return [text for text, times in found.items() for _ in range(times)]
 
 
-def _documents(file: TextFile, path: Path) -> Iterator[str]:
+def split_documents(file: TextFile, path: Path) -> Iterator[str]:
+    """The documents of one file, one after the other."""
     match file.documents:
         case "whole":
             text = "".join(line + "\n" for line in read_lines(path))

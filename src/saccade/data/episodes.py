@@ -28,7 +28,7 @@ class EpisodeBatch:
     target_BT: Tensor
     """<s> a1 … an: what was done before."""
     labels_BT: Tensor
-    """a1 … an </s>"""
+    """a1 … an </s>, or what was advised each time."""
     real_BT: Tensor
     """True where there is a step."""
     indices: np.ndarray
@@ -59,6 +59,8 @@ class Episodes:
     marks: Marks
     blind: bool = False
     """Views are black: what can be done without looking."""
+    advised: Ragged | None = None
+    """What should have been done at each view, where that is not what was done; there is then nothing about the end."""
 
     def __len__(self) -> int:
         return len(self.commands)
@@ -71,8 +73,12 @@ class Episodes:
         source, mask = pad_sources([self.commands[i] for i in indices], self.marks)
         target = self.actions.padded(indices, pad=self.marks.pad, before=1, after=1)
         target[:, 0] = self.marks.start
-        labels, lengths = target[:, 1:].copy(), self.actions.lengths[indices]
-        labels[np.arange(len(indices)), lengths] = self.marks.end
+        lengths = self.actions.lengths[indices]
+        if self.advised is None:
+            labels = target[:, 1:].copy()
+            labels[np.arange(len(indices)), lengths] = self.marks.end
+        else:
+            labels = self.advised.padded(indices, pad=self.marks.pad)
         real_BT = np.arange(labels.shape[1]) <= lengths[:, None]
         written, labelled, real = (torch.from_numpy(part) for part in (target[:, :-1].copy(), labels, real_BT))
         return EpisodeBatch(

@@ -122,17 +122,23 @@ class Windows:
 
 def encode_documents(vocabulary: Vocabulary, documents: Sequence[str], *, marked: bool) -> np.ndarray:
     """The stream of ids of the documents; a long one is encoded some lines at a time."""
-    kind = np.uint16 if len(vocabulary) <= 2**16 else np.uint32
+    kind = kind_of_ids(vocabulary)
     begin = np.array([vocabulary.marks.begin] if marked else [], dtype=kind)
     parts: list[np.ndarray] = []
     for document in documents:
         parts.append(begin)
-        first, *rest = _pieces(document)
+        first, *rest = pieces_of(document)
         encoded = [*vocabulary.encode([first]), *vocabulary.encode(rest, continues=True)]
         parts += [np.array(ids, dtype=kind) for ids in encoded]
     return np.concatenate([*parts, begin])
 
 
-def _pieces(document: str) -> list[str]:
+def kind_of_ids(vocabulary: Vocabulary) -> type[np.uint16] | type[np.uint32]:
+    """The smallest numbers that hold all ids."""
+    return np.uint16 if len(vocabulary) <= 2**16 else np.uint32
+
+
+def pieces_of(document: str) -> list[str]:
+    """A document some lines at a time."""
     lines = document.splitlines(keepends=True)
     return ["".join(lines[i : i + LINES_AT_ONCE]) for i in range(0, len(lines), LINES_AT_ONCE)] or [""]

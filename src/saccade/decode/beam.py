@@ -6,6 +6,7 @@ import numpy as np
 
 from saccade.decode.choose import best_tokens
 from saccade.decode.hypothesis import NEVER, Hypothesis, length_penalty
+from saccade.decode.listen import listened, tell_step
 from saccade.decode.row import Beam, Strategy, Text
 from saccade.runtime.contract import Floats, Ids
 
@@ -29,7 +30,9 @@ class Beams:
 
     def choose(self, logits_BV: Floats) -> list[Text]:
         """What a text will be is not known before it is over."""
-        best_MC, from_MC, token_MC = self._candidates(logits_BV)
+        if listened():
+            self._tell(logits_BV)
+        best_MC, from_MC, column_MC, token_MC = self._candidates(logits_BV)
         ends_MC = token_MC == self.end
         if ends_MC.any():
             self._take_ended(ends_MC, best_MC, from_MC)
@@ -37,26 +40,49 @@ class Beams:
             best_MC = np.take_along_axis(best_MC, going_MK, axis=1)
             from_MC = np.take_along_axis(from_MC, going_MK, axis=1)
             token_MC = np.take_along_axis(token_MC, going_MK, axis=1)
+            column_MC = np.take_along_axis(column_MC, going_MK, axis=1)
         self.sums_MK = best_MC[:, : self.width]
         from_MK, token_MK = from_MC[:, : self.width], token_MC[:, : self.width]
+        for place, text in enumerate(self.texts):
+            if text.prefixes is not None:
+                text.prefixes.keep(from_MK[place], column_MC[place, : self.width])
         places_M1 = np.arange(len(self.texts))[:, None]
         self.rows = self.rows[(places_M1 * self.width + from_MK).ravel()]
         self.tokens = token_MK.ravel()
         self.written_MKT = np.concatenate([self.written_MKT[places_M1, from_MK], token_MK[:, :, None]], axis=2)
         return self._leave()
 
-    def _candidates(self, logits_BV: Floats) -> tuple[Floats, Ids, Ids]:
-        """The 2K likeliest ways on of each text, likeliest first: log-probability, which beam, and which token."""
+    def _tell(self, logits_BV: Floats) -> None:
+        width = self.width if self.begun else 1
+        for place, text in enumerate(self.texts):
+            written = [[*text.request.prefix, *self._written(place, beam)] for beam in range(width)]
+            tell_step(text, written, self.sums_MK[place, :width].tolist(), logits_BV[place * width :][:width])
+
+    def _candidates(self, logits_BV: Floats) -> tuple[Floats, Ids, Ids, Ids]:
+        """The 2K likeliest ways on of each text, likeliest first: log-probability, which beam, which of its candidates,
+        and which token."""
         # Each beam can end in one way only, so 2K candidates always hold K that go on, and no beam has more of them.
         logprobs_BC, tokens_BC = best_tokens(logits_BV, 2 * self.width)
         if not self.begun:
             self.begun, self.rows = True, self.rows.repeat(self.width)
             logprobs_BC, tokens_BC = logprobs_BC.repeat(self.width, axis=0), tokens_BC.repeat(self.width, axis=0)
         texts, count = len(self.texts), tokens_BC.shape[1]
+        if any(text.prefixes is not None for text in self.texts):
+            logprobs_BC = self._joint(logprobs_BC, tokens_BC)
         totals_ME = (self.sums_MK.reshape(-1, 1) + logprobs_BC).reshape(texts, -1)
         flat_MC = (-totals_ME).argsort(axis=1, kind="stable")[:, : 2 * self.width]
         chosen_MC = flat_MC + np.arange(0, totals_ME.size, totals_ME.shape[1])[:, None]
-        return totals_ME.ravel()[chosen_MC], flat_MC // count, tokens_BC.ravel()[chosen_MC]
+        return totals_ME.ravel()[chosen_MC], flat_MC // count, flat_MC % count, tokens_BC.ravel()[chosen_MC]
+
+    def _joint(self, logprobs_BC: Floats, tokens_BC: Ids) -> Floats:
+        """(1 - w) · log p_attention + w · log p_CTC: what CTC says of the decoder's candidates."""
+        joint_BC = logprobs_BC.astype(np.float64)
+        for place, text in enumerate(self.texts):
+            if text.prefixes is None:
+                continue
+            rows, weight = slice(place * self.width, (place + 1) * self.width), text.prefixes.columns.weight
+            joint_BC[rows] = (1 - weight) * joint_BC[rows] + weight * text.prefixes.gains(tokens_BC[rows])
+        return joint_BC
 
     def _take_ended(self, ends_MC: np.ndarray, best_MC: Floats, from_MC: Ids) -> None:
         """A text that ends is taken if it is among the K best of its row."""

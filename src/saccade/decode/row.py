@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from saccade.decode.ctc import CtcColumns, Prefixes
 from saccade.decode.hypothesis import Hypothesis, length_penalty
 from saccade.decode.sample import Drawing, Draws
 
@@ -47,10 +48,14 @@ class RowRequest:
     strategy: Strategy = Greedy()
     prefix: Sequence[int] = ()
     """What the text begins with: it is read too."""
+    columns: CtcColumns | None = None
+    """What CTC says of the input, for beams: a joint search."""
 
     def __post_init__(self) -> None:
         if not self.prompt and not self.prefix:
             raise ValueError("a row reads at least one token before it writes")
+        if self.columns is not None and (self.prefix or not isinstance(self.strategy, Beam)):
+            raise ValueError("a joint search is a beam's, and begins with nothing written")
 
 
 @dataclass(eq=False, slots=True)
@@ -74,6 +79,8 @@ class Text:
     """The random numbers of a text that is sampled."""
     held: int = 0
     """Tokens that the decoder remembers of it, with the one it writes next."""
+    prefixes: Prefixes | None = None
+    """What CTC says of its beams."""
 
     @classmethod
     def of(cls, request: RowRequest) -> "Text":
@@ -81,6 +88,8 @@ class Text:
         if isinstance(request.strategy, Sample):
             drawing, number = request.strategy.drawing, request.strategy.number
             text.draws = Draws(drawing.seed, number, {*request.prompt, *request.prefix})
+        if request.columns is not None:
+            text.prefixes = request.columns.begin()
         return text
 
     @property

@@ -28,6 +28,8 @@ class SearchConfig(Record):
     """Sample instead of searching. Below 1 favours likely tokens, above 1 gives more varied texts."""
     seed: int = Field(0, ge=0, lt=2**40)
     """Same seed, same samples."""
+    ctc: float = Field(0.0, ge=0, le=1)
+    """Share of CTC's score beside the decoder's, where a model has both (Watanabe et al. 2017)."""
 
     def limit(self, source: int) -> int:
         """The longest text for a source of so many tokens: its own length decides, never its batch's."""

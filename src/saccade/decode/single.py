@@ -5,6 +5,7 @@ from copy import copy
 import numpy as np
 
 from saccade.decode.choose import best_tokens
+from saccade.decode.listen import listened, tell_step
 from saccade.decode.row import Greedy, Sample, Strategy, Text
 from saccade.decode.sample import draw_tokens
 from saccade.runtime.contract import Floats, Ids
@@ -23,6 +24,8 @@ class Singles:
     def choose(self, logits_BV: Floats) -> list[Text]:
         """Every text has something new."""
         texts = self.texts
+        for place, text in enumerate(texts if listened() else []):
+            tell_step(text, [list(text.tokens)], [text.logprob], logits_BV[place : place + 1])
         logprobs_B, tokens_B = self._pick(logits_BV)
         self.tokens, end = tokens_B, self.end
         going = []

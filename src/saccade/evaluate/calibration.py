@@ -21,6 +21,17 @@ def calibration_error(confidence_N: Sequence[float], right_N: Sequence[bool], *,
     return Score("calibration error", error, None, f"{of}:{len(sure_N)}|bins:{BINS}|smaller is better")
 
 
+def fit_power(confidence_N: Sequence[float], right_N: Sequence[bool]) -> float:
+    """The power of confidences that makes the rights and wrongs likeliest; 1 where there are not some of both."""
+    sure_N, hit_N = np.clip(np.asarray(confidence_N, np.float64), 1e-9, 1 - 1e-9), np.asarray(right_N, dtype=bool)
+    if not len(hit_N) or hit_N.all() or not hit_N.any():
+        return 1.0
+    powers = np.geomspace(0.02, 5, 200)
+    raised_PN = np.clip(sure_N[None] ** powers[:, None], 1e-9, 1 - 1e-9)
+    likely_P = np.where(hit_N, np.log(raised_PN), np.log1p(-raised_PN)).mean(axis=1)
+    return float(powers[int(likely_P.argmax())])
+
+
 def class_calibration(logits_NC: np.ndarray, gold_N: np.ndarray) -> Score:
     """Of the likeliest classes."""
     chances_NC = np.exp(log_softmax(logits_NC))

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from saccade.axes import END_LABEL, Axis, Grid, Pieces
+from saccade.look.soundtrack import SoundSheet
 from saccade.runtime.contract import Floats
 
 SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)
@@ -25,6 +26,8 @@ class Alignment:
     """Which layer and heads these are."""
     grid: Grid | None = None
     """Of the picture that was looked at, if it was one: its fields are the source words, row after row."""
+    sound: SoundSheet | None = None
+    """Of a recording that was looked at, with its spectrogram."""
     follows: Literal["", "letters", "words"] = ""
     """What was written one after the other while a picture was looked at: a path joins the looks."""
 
@@ -67,7 +70,7 @@ def align(weights_TS: Floats, rows: Axis, columns: Axis, title: str) -> Alignmen
     follows: Literal["", "letters", "words"] = ""
     if grid is not None and isinstance(rows, Pieces) and len(rows) > 1:
         follows = "letters" if len(rows.alone) == len(rows) else "words"
-    return Alignment(source, target, joined, title, grid, follows)
+    return Alignment(source, target, joined, title, grid, follows=follows)
 
 
 def clearest(layers: Sequence[Floats]) -> int:

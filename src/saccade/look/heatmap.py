@@ -6,10 +6,8 @@ from functools import cached_property
 
 from saccade.look.alignment import Alignment
 from saccade.look.lettering import width
-from saccade.look.shapes import FAINT, LINE, Box, Shape, Word
+from saccade.look.shapes import BLUES, FAINT, LINE, Box, Shape, Word
 
-BLUES = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
-"""From 0 to the top of the scale (ColorBrewer, by Cynthia Brewer)."""
 LARGEST = 6_000
 """Pixels of the cells in one direction, at most: long texts have smaller cells."""
 STEPS = {0.01: 0.002, 0.02: 0.005, 0.05: 0.01, 0.1: 0.02, 0.2: 0.05, 0.4: 0.1, 0.6: 0.2, 0.8: 0.2, 1.0: 0.2}

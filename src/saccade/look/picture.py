@@ -13,12 +13,13 @@ from saccade.look.heatmap import Heatmap
 from saccade.look.lettering import width
 from saccade.look.overlay import PicturePanels
 from saccade.look.shapes import FAINT, Shape, Word, to_png, to_svg
+from saccade.look.soundtrack import SoundSheet
 from saccade.sources.opener import open_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-SUFFIXES = (".png", ".svg")
+SUFFIXES = (".png", ".svg", ".html")
 MOVING = ".gif"
 """Of looks at a picture, a frame for each word."""
 WIDEST_ROW = 1_600
@@ -30,7 +31,8 @@ MOST_PIXELS = 100_000_000
 def check_suffix(path: Path) -> None:
     """Refuse a picture that cannot be drawn before any work is done for it."""
     if path.suffix.lower() not in (*SUFFIXES, MOVING):
-        raise WrongUse(f"{path}: pictures are {' or '.join(SUFFIXES)}; a bare --look draws in the terminal")
+        page = "; `saccade look MODEL INPUT -o FILE.html` writes a page" if path.suffix.lower() == ".html" else ""
+        raise WrongUse(f"{path}: pictures are {' or '.join(SUFFIXES)}; a bare --look draws in the terminal{page}")
     if not path.parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}")
 
@@ -46,7 +48,13 @@ def draw(alignments: Sequence[Alignment], path: Path, image: "str | Path | Image
             raise WrongUse(f"{path}: a GIF shows looks at a picture; draw {' or '.join(SUFFIXES)}")
         replace_file(path, PicturePanels(one, one.grid, opened).moving())
         return path
-    replace_file(path, svg(alignments, opened) if path.suffix.lower() == ".svg" else png(alignments, opened))
+    match path.suffix.lower():
+        case ".svg":
+            replace_file(path, svg(alignments, opened))
+        case ".html":
+            replace_file(path, page(alignments, opened))
+        case _:
+            replace_file(path, png(alignments, opened))
     return path
 
 
@@ -75,14 +83,34 @@ def png(alignments: Sequence[Alignment], image: "Image | None" = None) -> bytes:
     return to_png(shapes, across, down)
 
 
+def page(alignments: Sequence[Alignment], image: "Image | None" = None) -> bytes:
+    """A page that needs nothing else: the drawing as SVG, whose words can be searched and copied."""
+    drawn = svg(alignments, image).decode().partition("\n")[2]
+    title = escape(" ".join(alignments[0].target)[:80])
+    head = f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title></head>'
+    return f'{head}\n<body style="margin:1rem;overflow:auto">\n{drawn}</body></html>\n'.encode()
+
+
 def html(alignments: Sequence[Alignment], caption: str) -> str:
     """A figure for a page, which needs nothing else."""
     picture = b64encode(png(alignments)).decode()
     return f'<figure><img src="data:image/png;base64,{picture}"/><figcaption>{escape(caption)}</figcaption></figure>'
 
 
+def _sounds(sheets: Sequence[SoundSheet]) -> tuple[list[Shape], int, int]:
+    """Stretch below stretch."""
+    shapes: list[Shape] = []
+    across = down = 0
+    for sheet in sheets:
+        shapes += sheet.shapes(0, down)
+        across, down = max(across, sheet.shape[0]), down + sheet.shape[1]
+    return shapes, across, down
+
+
 def _arrange(alignments: Sequence[Alignment], image: "Image | None") -> tuple[list[Shape], int, int]:
     """The shapes of a sheet, its width and its height. All heat-maps share a scale, and a title that is the same."""
+    if any(one.sound is not None for one in alignments):
+        return _sounds([one.sound for one in alignments if one.sound is not None])
     texts = [one for one in alignments if one.grid is None]
     shared = len(alignments) > 1 and len({one.title for one in texts}) == 1 and len(texts) == len(alignments)
     top, cell = max((one.top for one in texts), default=1.0), 40 if len(alignments) > 1 else 56

@@ -11,6 +11,7 @@ import numpy as np
 from saccade.axes import Axis, Pieces, Positions
 from saccade.errors import UserError, WrongUse
 from saccade.look.alignment import Alignment, align, clearest
+from saccade.look.soundtrack import SoundSheet, Soundtrack
 from saccade.runtime.contract import Floats
 from saccade.runtime.watch import ArraysHeard
 from saccade.sites import SOURCE, TARGET, Kind
@@ -56,6 +57,12 @@ class Looks:
     """In the order they looked."""
     layer: int | None = None
     """The layer that is drawn unless another is asked for, counted from 1; None: the clearest one."""
+    sounds: tuple[Soundtrack, ...] = ()
+    """What was heard in each part of a recording; no part of what `save` writes."""
+
+    def over(self, sounds: "Sequence[Soundtrack]") -> "Looks":
+        """The same, drawn over what was heard."""
+        return replace(self, sounds=tuple(sounds))
 
     @classmethod
     def of(
@@ -87,7 +94,7 @@ class Looks:
         if not 0 <= number < self.parts:
             raise WrongUse(f"part {number} asked, but there are {self.parts}, counted from 0")
         kept = (replace(one, part=0) for one in self.layers if one.part == number)
-        return replace(self, layers=tuple(kept))
+        return replace(self, layers=tuple(kept), sounds=self.sounds[number : number + 1])
 
     @cached_property
     def memories(self) -> list[str]:
@@ -166,7 +173,11 @@ class Looks:
         kind = "cross-attention" if one.kind == "cross" else "self-attention"
         at = f" at the {one.memory}" if one.kind == "cross" and one.memory != SOURCE else ""
         title = one.title or f"{kind}{at}, layer {number} of {len(found)}, {which}"
-        return align(weights_TS, one.rows, one.columns, title)
+        found_one = align(weights_TS, one.rows, one.columns, title)
+        if not self.sounds or one.kind != "cross":
+            return found_one
+        letters = [one.rows.name([place]) for place in range(len(one.rows))]
+        return replace(found_one, sound=SoundSheet(self.sounds[0], letters, weights_TS, title))
 
     def alignments(self, layer: int | None = None, head: int | None = None) -> list[Alignment]:
         """One for every part of the input and every memory."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from PIL import Image
 
 INK, FAINT, LINE = "#000000", "#555555", "#dddddd"
+BLUES = ("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08519c", "#08306b")
+"""From 0 to the top of the scale (ColorBrewer, by Cynthia Brewer)."""
 Anchor = Literal["start", "middle", "end"]
 _PILLOW_ANCHORS = {"start": "lm", "middle": "mm", "end": "rm"}
 FAMILIES = "DejaVu Sans, Noto Sans CJK JP, Noto Sans, sans-serif"

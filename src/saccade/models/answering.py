@@ -34,6 +34,7 @@ from saccade.runtime.contract import (
     last_of,
 )
 from saccade.runtime.open import Choice, EncoderRuntime, LanguageRuntime, SequenceRuntime, UnknownPart, unknown_to_plain
+from saccade.runtime.sound import column_logprobs
 from saccade.runtime.watch import ArraysHeard, edit_here, watcher
 from saccade.sites import Look
 
@@ -151,6 +152,13 @@ class TorchSequence:
         if isinstance(memory, Memory):
             return _array_memory(memory)
         return ArrayMemories({name: _array_memory(one) for name, one in memory.by_name.items()})
+
+    def columns(self, memory: AnyArrayMemory) -> Floats | None:
+        if self.model.ctc is None or not isinstance(memory, ArrayMemory):
+            return None
+        return column_logprobs(
+            {f"ctc.{n}": w.numpy(force=True) for n, w in self.model.ctc.named_parameters()}, memory.states_MSD
+        )
 
     def look(self, source: Source | ArraySources, target_BT: Ids) -> ArraysHeard:
         with torch.inference_mode(), watch(self.model, edit_here()) as heard:

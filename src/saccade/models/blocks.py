@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from torch import nn
 
 from saccade.arch.block import NO_MEMORY, BlockConfig
+from saccade.arch.encoder_decoder import StackConfig
 from saccade.nn.block import Block, Blocks
 from saccade.nn.feedforward import FeedForward, GatedFeedForward
 from saccade.nn.multihead import CrossAttention, SelfAttention
+from saccade.nn.neighbours import ConvolutionModule
 from saccade.nn.norms import RESIDUALS, Norm, norms
 from saccade.nn.relative_bias import build_relative
 from saccade.nn.rotary import build_rotary
@@ -54,4 +56,11 @@ def _block(config: BlockConfig, site: Site, window: int | None, memories: Mappin
             name: CrossAttention(config.width, config.heads, memory_width, rotary=rotary, memory=name)
             for name, memory_width in memories.items()
         },
+        _convolution(config),
     )
+
+
+def _convolution(config: BlockConfig) -> ConvolutionModule | None:
+    if not isinstance(config, StackConfig) or not config.convolution:
+        return None
+    return ConvolutionModule(config.width, config.convolution, config.epsilon)

@@ -14,6 +14,7 @@ from saccade.arch.grid import GridConfig
 from saccade.arch.memories import check_memories, named
 from saccade.arch.positions import NoPositionsConfig, PositionsConfig, added
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
+from saccade.arch.sound import SoundFrontEnd
 from saccade.models.contract import AnyMemory, Decoder, Encoder, Memory, NamedMemories
 from saccade.models.conv import ConvDecoder, ConvEncoder
 from saccade.models.grid import GridEncoder
@@ -22,6 +23,8 @@ from saccade.models.transformer import TransformerDecoder, TransformerEncoder
 from saccade.nn.convolutions import PictureConvolutions
 from saccade.nn.embed import Embedding
 from saccade.nn.front_end import Patches
+from saccade.nn.front_ends import AnyFrontEnd
+from saccade.nn.sound import SoundFrames
 from saccade.sites import SOURCE
 
 Sources = Mapping[str, tuple[Tensor, Tensor | None]]
@@ -97,15 +100,15 @@ def build_encoder_decoder(config: EncoderDecoderConfig, vocabulary: int) -> Enco
     return EncoderDecoder(encoders, build_decoder(config, target_embed, head), config)
 
 
-def build_front_end(
-    config: EncoderConfig, vocabulary: int, memory: str = SOURCE
-) -> Embedding | Patches | PictureConvolutions:
+def build_front_end(config: EncoderConfig, vocabulary: int, memory: str = SOURCE) -> Embedding | AnyFrontEnd:
     """How an encoder's input becomes vectors; `memory` is the name of what it reads."""
     match front := config.front_end:
         case PatchesFrontEnd():
             return Patches(front, config.embed, config.dropout)
         case ConvolutionsFrontEnd():
             return PictureConvolutions(front, config.embed, config.dropout, memory)
+        case SoundFrontEnd():
+            return SoundFrames(front, config.embed, config.dropout, memory)
     assert not isinstance(config, GridConfig)
     return build_embedding(config, vocabulary)
 
@@ -124,9 +127,7 @@ def build_embedding(config: DecoderConfig | RecurrentEncoderConfig, vocabulary: 
     )
 
 
-def build_encoder(
-    config: EncoderConfig, front: Embedding | Patches | PictureConvolutions, memory: str = SOURCE
-) -> Encoder:
+def build_encoder(config: EncoderConfig, front: Embedding | AnyFrontEnd, memory: str = SOURCE) -> Encoder:
     """`memory` is the name of what it reads."""
     match config:
         case RecurrentEncoderConfig():

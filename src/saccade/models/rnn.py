@@ -16,12 +16,12 @@ from saccade.arch.memories import named
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
 from saccade.models.contract import AnyMemory, Decoder, Encoder, Memory, State, memories_by_name, rows_per_memory
 from saccade.models.rnn_state import RecurrentLook, RecurrentState, Seen
-from saccade.nn.convolutions import PictureConvolutions
 from saccade.nn.dropout import Dropout
 from saccade.nn.embed import Embedding
-from saccade.nn.front_end import Patches
+from saccade.nn.front_ends import AnyFrontEnd
 from saccade.nn.masks import Keys
 from saccade.nn.recurrent import CELLS, Carried, Cell, Packing, read, unroll
+from saccade.nn.sound import paired
 
 
 class Cells(nn.ModuleList):
@@ -34,31 +34,34 @@ class Cells(nn.ModuleList):
 class RecurrentEncoder(Encoder):
     """A state is carried over the words; every word leaves the state it made."""
 
-    def __init__(self, config: RecurrentEncoderConfig, embed: Embedding | Patches | PictureConvolutions) -> None:
+    def __init__(self, config: RecurrentEncoderConfig, embed: Embedding | AnyFrontEnd) -> None:
         super().__init__()
-        self.width = config.width
+        self.config, self.width = config, config.width
         self.embed = embed
         self.backwards = config.backwards
         cell, part = CELLS[config.cell], config.width // len(self.backwards)
         self.layers = nn.ModuleList()
         for number in range(config.layers):
-            inputs = config.width if number else config.embed
-            self.layers.append(Cells(cell(inputs, part) for _ in self.backwards))
+            self.layers.append(Cells(cell(config.inputs(number), part) for _ in self.backwards))
         self.dropout = Dropout(config.dropout)
 
     def forward(self, source_MS: Tensor, mask_MS: Tensor | None = None) -> Memory:
         vectors = self.embed.read(source_MS, mask_MS)
         x, mask_MS = vectors.x_MSD, vectors.mask_MS
-        packing = Packing.of(x.new_ones(x.shape[:2], dtype=torch.bool) if mask_MS is None else mask_MS)
+        real_MS = x.new_ones(x.shape[:2], dtype=torch.bool) if mask_MS is None else mask_MS
+        packing = Packing.of(real_MS)
         last: list[Tensor] = []
-        for layer in self.layers:
+        for number, layer in enumerate(self.layers):
+            if self.config.halves(number):
+                x, real_MS = paired(x, real_MS)
+                packing = Packing.of(real_MS)
             sides = []
             for cell, backwards in zip(cast(Cells, layer), self.backwards, strict=True):
                 states_MSH, carried = read(cell, x, packing, backwards=backwards)
                 sides.append(states_MSH)
                 last += carried
             x = self.dropout(torch.cat(sides, dim=-1))
-        return Memory(x, mask_MS, torch.cat(last, dim=-1), vectors.grid)
+        return Memory(x, None if mask_MS is None else real_MS, torch.cat(last, dim=-1), vectors.grid)
 
 
 class RecurrentDecoder(Decoder):

@@ -23,9 +23,8 @@ from saccade.models.contract import (
 from saccade.models.projected import ProjectedMemory, in_layer
 from saccade.nn.block import Blocks
 from saccade.nn.cache import KeyValueCache, Past
-from saccade.nn.convolutions import PictureConvolutions
 from saccade.nn.embed import Embedding
-from saccade.nn.front_end import Patches
+from saccade.nn.front_ends import AnyFrontEnd
 from saccade.nn.masks import Causal, Keys, Mask
 from saccade.sites import SOURCE, Site
 
@@ -33,9 +32,7 @@ from saccade.sites import SOURCE, Site
 class TransformerEncoder(Encoder):
     """Every token looks at every token of its own text, or every patch at every patch of its own picture."""
 
-    def __init__(
-        self, config: StackConfig, embed: Embedding | Patches | PictureConvolutions, memory: str = SOURCE
-    ) -> None:
+    def __init__(self, config: StackConfig, embed: Embedding | AnyFrontEnd, memory: str = SOURCE) -> None:
         super().__init__()
         self.config, self.width = config, config.width
         self.embed = embed
@@ -47,7 +44,7 @@ class TransformerEncoder(Encoder):
         x, mask_MS = vectors.x_MSD, vectors.mask_MS
         mask = None if mask_MS is None else Keys(mask_MS)
         for block in self.blocks:
-            x = block(x, mask)
+            x = block(x, mask, real_MS=mask_MS)
         return Memory(self.norm(x), mask_MS, grid=vectors.grid)
 
     def flops(self, source: int) -> float:

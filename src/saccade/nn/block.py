@@ -10,6 +10,7 @@ from saccade.arch.memories import named
 from saccade.nn.cache import Past
 from saccade.nn.masks import Mask
 from saccade.nn.multihead import CrossAttention, SelfAttention
+from saccade.nn.neighbours import ConvolutionModule
 
 KeysValues = tuple[Tensor, Tensor]
 LayerMemory = tuple[KeysValues, Mask | None]
@@ -32,10 +33,13 @@ class Block(nn.Module):
         feedforward: nn.Module,
         residual: Callable[[], nn.Module],
         cross_attentions: Mapping[str, CrossAttention] = NO_LOOKS,
+        convolution: ConvolutionModule | None = None,
     ) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.around_self = residual()
+        self.convolution = convolution
+        self.around_convolution = None if convolution is None else residual()
         self.memories = tuple(cross_attentions)
         for memory, cross in cross_attentions.items():
             self.add_module(named("cross_attention", memory), cross)
@@ -50,8 +54,13 @@ class Block(nn.Module):
         *,
         memories: Mapping[str, LayerMemory] = NO_MEMORIES,
         past: Past | None = None,
+        real_MS: Tensor | None = None,
     ) -> Tensor:
+        """`real_MS` is True where there is something, for a convolution module."""
         x = self.around_self(x, lambda y: self.self_attention(y, mask, past))
+        if self.convolution is not None and self.around_convolution is not None:
+            convolution = self.convolution
+            x = self.around_convolution(x, lambda y: convolution(y, real_MS))
         for memory in self.memories:
             x = self._look_at(memory, x, memories[memory], 0 if past is None else past.start)
         result: Tensor = self.around_feedforward(x, self.feedforward)

@@ -1,7 +1,7 @@
 """Dropout with cheap random numbers (Srivastava et al. 2014), and in one pass with the sum that follows it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -17,6 +17,23 @@ _generator: ContextVar[torch.Generator | None] = ContextVar("generator", default
 def drawn_from(seed: int) -> Iterator[None]:
     """What this thread of the program drops depends on the seed alone, whatever other threads draw meanwhile."""
     token = _generator.set(torch.Generator().manual_seed(seed))
+    try:
+        yield
+    finally:
+        _generator.reset(token)
+
+
+def drawn_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """Contexts for computing something now and once more later: the second time draws what the first one drew."""
+    generator = _generator.get()
+    if generator is None:  # PyTorch's own, which its checkpointing restores
+        return nullcontext(), nullcontext()
+    return nullcontext(), _drawn_from_state(generator.get_state())
+
+
+@contextmanager
+def _drawn_from_state(state: Tensor) -> Iterator[None]:
+    token = _generator.set(torch.Generator().set_state(state))
     try:
         yield
     finally:

@@ -113,10 +113,10 @@ class CrossAttention(nn.Module):
     ) -> Tensor:
         """`start`: where in what is written the first token of each row stands."""
         k, v = keys_values
-        rows, length, width = x_BTD.shape
+        rows, length, _ = x_BTD.shape
         memories = k.shape[0]
         q = self._queries(self.query(x_BTD), memories, start)
-        context = _merge(attend(self, q, k, v, mask=mask)).view(rows, length, width)
+        context = _merge(attend(self, q, k, v, mask=mask)).view(rows, length, -1)
         out: Tensor = self.out(context)
         return out
 

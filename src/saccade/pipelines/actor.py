@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.front_end import PictureFrontEnd
 from saccade.axes import Actions, Axis, Grid, Pieces
 from saccade.decode.choose import log_sum_exp
 from saccade.decode.hypothesis import NEVER
@@ -20,7 +21,7 @@ from saccade.runtime.watch import edit_here, watching
 from saccade.sites import COMMAND, WORLD
 from saccade.sources.text import pad_sources
 from saccade.tokens.vocabulary import Vocabulary, read_vocabulary
-from saccade.worlds.contract import View, World
+from saccade.worlds.contract import Effect, View, World
 
 STOPPED = "(stops)"
 AT_ONCE = 128
@@ -82,7 +83,7 @@ class Actor:
     def grid(self) -> Grid:
         """The fields of what is seen."""
         front = self.acting.runtime.config.readers[WORLD].front_end
-        assert front.kind != "tokens"
+        assert isinstance(front, PictureFrontEnd)
         return Grid(height=front.grid[0], width=front.grid[1])
 
     def act(
@@ -103,6 +104,17 @@ class Actor:
             episodes += self._side_by_side(worlds[part], views[part], limit, look=look, keep=keep)
             report(len(episodes), len(worlds))
         return episodes
+
+    @property
+    def view(self) -> tuple[int, int, int]:
+        """Height, width and channels of what is seen."""
+        front = self.acting.runtime.config.readers[WORLD].front_end
+        assert front.kind in ("patches", "convolutions")
+        return front.height, front.width, front.channels
+
+    def glimpse(self, view: View) -> Episode:
+        """The first choice alone, with its looks; the world does not go on."""
+        return self._side_by_side([_Still(self.actions)], [view], 1, look=True, keep=True)[0]
 
     def next_action(self, view: View) -> list[tuple[str, float]]:
         """All actions with their probabilities, likeliest first: what is done first after a command."""
@@ -128,7 +140,7 @@ class Actor:
             with watching(edit_here()) as heard:
                 logits_BV, state = self.acting.step(tokens_B, state)
             for place, row in enumerate(rows):
-                episodes[row].views.append(seen[place] if keep or look else View("", np.zeros(0, dtype=np.uint8)))
+                episodes[row].views.append(seen[place] if keep or look else _NOTHING)
                 for one in heard if look else ():
                     if one.kind == "cross":
                         episodes[row].looks.setdefault(one.memory, []).append(one.weights_BNTS[place].mean(axis=(0, 1)))
@@ -168,6 +180,10 @@ class Actor:
         pictures_BHWC = np.stack([view.picture_HWC for view in views])
         return np.zeros_like(pictures_BHWC) if self.blind else pictures_BHWC
 
+    def words_of(self, episode: Episode) -> tuple[str, ...]:
+        """The words of its command, the end mark too."""
+        return Pieces.of(self.vocabulary, episode.ids, end=True).labels
+
     def looks_of(self, episode: Episode) -> Looks:
         """Where it looked in an episode that was acted with `look`: words and fields, for every choice."""
         words = Pieces.of(self.vocabulary, episode.ids, end=True)
@@ -185,3 +201,20 @@ class Actor:
             for memory, weights in episode.looks.items()
         ]
         return Looks(tuple(layers), 1)
+
+
+@dataclass(frozen=True)
+class _Still:
+    """A world in which nothing changes."""
+
+    actions: Sequence[str]
+    ends: bool = True
+
+    def reset(self, seed: int) -> View:
+        return _NOTHING
+
+    def step(self, action: int) -> Effect:
+        return Effect(_NOTHING, over=True)
+
+
+_NOTHING = View("", np.zeros(0, dtype=np.uint8))

@@ -84,7 +84,7 @@ class PictureClassifier(Pipeline[PictureItem, PictureClass]):
         """How the picture becomes vectors."""
         encoder = self.model.config.encoder
         assert isinstance(encoder, StackConfig | GridConfig)
-        assert encoder.front is not None
+        assert isinstance(encoder.front, PictureFrontEnd)
         return encoder.front
 
     @cached_property

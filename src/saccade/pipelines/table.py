@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 TEXT = "saccade.sources.text:TextSource"
 PAIR = "saccade.sources.pair:PairSource"
 PICTURE = "saccade.sources.picture:PictureSource"
+SOUND = "saccade.sources.sound:SoundSource"
 PICTURE_QUESTION = "saccade.sources.picture_question:PictureQuestionSource"
 
 
@@ -170,6 +171,16 @@ TASKS = {
             files="a table of picture files, questions and answers (questions.tsv)",
         ),
         TaskRow(
+            name="speech",
+            verb="transcribe",
+            home="saccade.tasks.speech:SpeechTask",
+            pipeline="saccade.pipelines.transcriber:Transcriber",
+            model="",
+            help="Write down what is said in recordings.",
+            takes=SOUND,
+            files="a table of sound files and what is said in them (clips.tsv)",
+        ),
+        TaskRow(
             name="walking",
             verb="walk",
             home="saccade.tasks.walking:WalkingTask",
@@ -189,6 +200,16 @@ TASKS = {
             help="Walk through a maze by directions.",
             takes=TEXT,
             limits={"longest": 10_000},
+            files="nothing: it is trained by a recipe",
+        ),
+        TaskRow(
+            name="acting",
+            verb="act",
+            home="saccade.tasks.acting:ActingTask",
+            pipeline="saccade.pipelines.agent:Agent",
+            model="",
+            help="Act in worlds of pictures.",
+            takes=PICTURE_QUESTION,
             files="nothing: it is trained by a recipe",
         ),
     ]

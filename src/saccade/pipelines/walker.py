@@ -107,6 +107,13 @@ class CommandReader:
             check_command(read)
         return read, mended
 
+    def insist(self, command: str) -> None:
+        """Every word must be known as it stands: nobody may have meant another one."""
+        if unknown := [word for word in command.split() if word not in self._known]:
+            raise UserError(
+                f"{unknown[0][:30]!r}: not among the words of this model; it knows {', '.join(self.words[:40])}"
+            )
+
     @cached_property
     def _known(self) -> frozenset[str]:
         return frozenset(self.words)

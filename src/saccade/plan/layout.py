@@ -29,6 +29,8 @@ class Layout(Record):
     """Texts that a device computes at once."""
     precision: Literal["mixed", "float32"] = "mixed"
     """mixed: products in bfloat16, the optimiser in float32: 16 bytes a weight in all; float32: 16 too."""
+    optimizer: Literal["adam", "muon"] = "adam"
+    """muon: one mean instead of two for the matrices of the blocks, 4 bytes less for each of their weights."""
 
     @property
     def devices(self) -> int:

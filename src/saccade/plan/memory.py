@@ -13,8 +13,12 @@ from saccade.plan.subject import PlannedStack, Subject
 BYTES = {"mixed": (2, 2, 12), "float32": (4, 4, 8)}
 """Of a weight, its gradient and the optimiser's state, which in mixed precision holds the weight in float32 too
 (Rajbhandari et al. 2020, 3.1)."""
+MEAN_BYTES = 4
+"""Of one of Adam's two means, which Muon does without."""
 GATHERED_BLOCKS = 2
 """Blocks whose weights a sharded device has whole: the one at work and the one that is fetched meanwhile."""
+LOGITS_BYTES = 32 * 2**20
+"""Logits, which become their own gradients, that the loss has at once; those of a long text are never all there."""
 USABLE = 0.9
 """Share of a device's memory that a plan may fill; the rest is for the runtime, buffers and fragments."""
 
@@ -29,10 +33,12 @@ class MemoryPlan:
     gathered: float
     """Whole blocks of a sharded model."""
     activations: float
+    logits: float
+    """Of the output layer, some at a time."""
 
     @property
     def total(self) -> float:
-        return self.weights + self.gradients + self.optimizer + self.gathered + self.activations
+        return self.weights + self.gradients + self.optimizer + self.gathered + self.activations + self.logits
 
     def table(self) -> dict[str, float]:
         return {name: value for name, value in vars(self).items() if value} | {"total": self.total}
@@ -45,13 +51,16 @@ def memory_of(subject: Subject, layout: Layout) -> MemoryPlan:
     mine = (blocks / layout.pipeline + around) / layout.tensor
     shared = mine / layout.sharded
     weight, gradient, state = BYTES[layout.precision]
+    muon = layout.optimizer == "muon"
     gathered = GATHERED_BLOCKS * blocks / max(1, subject.layers) / layout.tensor if layout.sharded > 1 else 0.0
     return MemoryPlan(
         weights=weight * shared,
         gradients=gradient * shared,
-        optimizer=state * shared,
+        optimizer=state * shared
+        - (MEAN_BYTES * blocks / layout.pipeline / layout.tensor / layout.sharded if muon else 0),
         gathered=weight * gathered,
         activations=layout.micro_batch * activations_of_text(subject, layout),
+        logits=min(LOGITS_BYTES, _logits(subject, layout) * weight),
     )
 
 
@@ -118,6 +127,12 @@ def requests_that_fit(subject: Subject, device: DeviceRecord, count: int = 1, nu
     each = cache_bytes(subject, subject.context, number)
     free = USABLE * device.memory * 1e9 * count - number * subject.stored
     return max(0, int(free // each)) if each else 0
+
+
+def _logits(subject: Subject, layout: Layout) -> float:
+    """Numbers that the output layer gives for the texts at once."""
+    rows = sum(subject.counts.get(name, 0) for name in ("target", "chosen"))
+    return layout.micro_batch * rows * subject.vocabulary / layout.tensor
 
 
 def _inside_blocks(weights: Weights) -> Weights:

@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from saccade.arch.block import BlockConfig
-from saccade.arch.encoder_decoder import EncoderDecoderConfig
+from saccade.arch.encoder_decoder import EncoderDecoderConfig, reader_counts
 from saccade.arch.gpt import GptConfig
 from saccade.arch.heads import ClassHead
 from saccade.arch.recurrent import RecurrentDecoderConfig, RecurrentEncoderConfig
@@ -116,7 +116,7 @@ class Subject:
         if isinstance(model, EncoderDecoderConfig):
             found = {"target": length, "row": 1, "distance": length}
             for name, reader in model.readers.items():
-                found |= reader.front_end.counts(name, length)
+                found |= reader_counts(reader, name, length)
             return found
         if isinstance(model, GptConfig):
             return {"target": length, "distance": length}

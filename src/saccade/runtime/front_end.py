@@ -5,9 +5,11 @@ import numpy as np
 from saccade.arch.convolutions import ConvolutionsFrontEnd
 from saccade.arch.front_end import FrontEnd, PatchesFrontEnd
 from saccade.arch.memories import named
+from saccade.arch.sound import SoundFrontEnd
 from saccade.runtime.contract import Booleans, Floats, Source
 from saccade.runtime.convolutions import PlainConvolutions
 from saccade.runtime.layers import Weights, linear
+from saccade.runtime.sound import PlainSound
 from saccade.sites import SOURCE
 
 Grid = tuple[int, int]
@@ -51,11 +53,15 @@ class PlainPatches:
         return cut.reshape(memories, grid[0] * grid[1], -1)
 
 
-def pictures_of(front: FrontEnd, weights: Weights, memory: str = SOURCE) -> PlainPatches | PlainConvolutions | None:
-    """What reads an encoder's pictures; None where it reads tokens. `memory` is the name of what it reads."""
+def pictures_of(
+    front: FrontEnd, weights: Weights, memory: str = SOURCE
+) -> PlainPatches | PlainConvolutions | PlainSound | None:
+    """What reads an encoder's pictures or sounds; None where it reads tokens. `memory` is the name of what it reads."""
     match front:
         case PatchesFrontEnd():
             return PlainPatches(front, weights)
         case ConvolutionsFrontEnd():
             return PlainConvolutions(front, weights, named("encoder", memory), memory)
+        case SoundFrontEnd():
+            return PlainSound(front, weights)
     return None

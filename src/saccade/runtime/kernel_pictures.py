@@ -1,5 +1,5 @@
-"""Pictures on the C kernels: patches, and convolutional stages, as `front_end.py` and `convolutions.py` have them in
-plain NumPy. Only the weights of the attention module are computed in NumPy: they are few."""
+"""Pictures and sounds on the C kernels: patches, and convolutional stages, as `front_end.py`, `convolutions.py` and
+`sound.py` have them in plain NumPy. Only the weights of the attention module are computed in NumPy: they are few."""
 
 import ctypes
 
@@ -10,11 +10,13 @@ from saccade.arch.convolutions import ConvolutionsFrontEnd, ConvolutionStage, Pa
 from saccade.arch.front_end import FrontEnd, PatchesFrontEnd
 from saccade.arch.grid import GridConfig
 from saccade.arch.memories import named
+from saccade.arch.sound import SoundFrontEnd
 from saccade.runtime.contract import ArrayMemory, Booleans, Floats, Ids, Source
 from saccade.runtime.convolutions import EPSILON, Folded, PlainConvolutions, Real, Stage, every
 from saccade.runtime.front_end import PlainPatches
 from saccade.runtime.layers import LOWEST, Weights, part_of, softmax
 from saccade.runtime.packing import Packed
+from saccade.runtime.sound import PlainSound
 from saccade.sites import SOURCE
 
 
@@ -23,6 +25,9 @@ def unknown_in_pictures(front: FrontEnd) -> list[str]:
     match front:
         case PatchesFrontEnd():
             return [f"patch = {front.patch}"] if front.inputs > native.MOST_INPUTS else []
+        case SoundFrontEnd():
+            unknown = [] if front.grid is None else unknown_in_pictures(front.grid)
+            return [*unknown, f"front of {front.inputs} inputs"] if front.inputs > native.MOST_INPUTS else unknown
         case ConvolutionsFrontEnd():
             widths = [front.channels, *(stage.width for stage in front.stages)]
             inputs = zip(front.stages, widths, strict=False)
@@ -170,13 +175,33 @@ class KernelGrid:
         return ArrayMemory(x, mask_MS, grid=grid)
 
 
-def kernel_pictures(front: FrontEnd, weights: Weights, bits: int) -> KernelPatches | KernelConvolutions | None:
-    """What reads an encoder's pictures; None where it reads tokens."""
+class KernelSound(PlainSound):
+    """Frames of a sound on the kernels."""
+
+    def __init__(self, config: SoundFrontEnd, weights: Weights, bits: int) -> None:
+        self.bits = bits
+        super().__init__(config, weights)
+        self.project = _packed(weights, "embed.project", bits)
+
+    def _stage(self, number: int, weights: Weights) -> Stage:
+        assert self.config.grid is not None
+        return KernelStage(self.config.grid, number, weights, self.bits)
+
+    def _projected(self, x_MSI: Floats) -> Floats:
+        return self.project(x_MSI)
+
+
+def kernel_pictures(
+    front: FrontEnd, weights: Weights, bits: int
+) -> KernelPatches | KernelConvolutions | KernelSound | None:
+    """What reads an encoder's pictures or sounds; None where it reads tokens."""
     match front:
         case PatchesFrontEnd():
             return KernelPatches(front, weights, bits)
         case ConvolutionsFrontEnd():
             return KernelConvolutions(front, weights, bits)
+        case SoundFrontEnd():
+            return KernelSound(front, weights, bits)
     return None
 
 

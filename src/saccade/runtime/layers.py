@@ -6,7 +6,7 @@ import numpy as np
 
 from saccade.arch.positions import RotaryConfig
 from saccade.runtime.contract import Booleans, Floats, Ids
-from saccade.runtime.watch import edited_mask, heads_off, tell
+from saccade.runtime.watch import edited_mask, heads_off, tell, tell_arrays
 from saccade.sites import Site
 from saccade.tensors import StoredTensors
 
@@ -72,6 +72,11 @@ def gelu(x: Floats) -> Floats:
     return result
 
 
+def sigmoid(x: Floats) -> Floats:
+    result: Floats = 0.5 * (1 + np.tanh(0.5 * x))
+    return result
+
+
 def silu(x: Floats) -> Floats:
     """x σ(x)."""
     small = np.exp(-np.abs(x))
@@ -113,6 +118,7 @@ def attend(
     tell(name, site, weights)
     if off := heads_off(name, context.shape[1]):
         context[:, off] = 0
+    tell_arrays(name, {"q": q, "k": k, "v": v, "scores": scores, "softmax": weights, "context": context})
     return context
 
 

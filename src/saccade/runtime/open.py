@@ -22,6 +22,7 @@ from saccade.runtime.contract import (
     AnyArrayMemory,
     AnyDecoder,
     ArrayMemories,
+    ArrayMemory,
     ArraySources,
     Booleans,
     EncoderLike,
@@ -37,7 +38,8 @@ from saccade.runtime.layers import Weights, part_of, renamed
 from saccade.runtime.packing import BITS
 from saccade.runtime.plain import PlainDecoder, PlainEncoder, PlainGrid
 from saccade.runtime.recurrent import RecurrentReader, RecurrentWriter
-from saccade.runtime.watch import ArraysHeard, edit_here, watched, watching
+from saccade.runtime.sound import column_logprobs
+from saccade.runtime.watch import ArraysHeard, edit_here, watched, watcher, watching
 from saccade.sites import SOURCE
 
 FASTEST: How = "int16"
@@ -78,6 +80,20 @@ def choose(configs: Sequence[Part], how: How | None, memories: Sequence[str] = (
     return Choice(how or FASTEST, "kernels", "the C kernels know all parts")
 
 
+def choose_sequence(config: EncoderDecoderConfig, how: How | None) -> Choice:
+    """The runtime of encoders and a decoder: where the kernels know the decoder only, they write what plain NumPy has
+    read. An input is read once, and written token by token."""
+    parts, memories = (*config.readers.values(), config.decoder), list(config.readers)
+    whole = choose(parts, how, memories)
+    if whole.engine == "kernels" or how == "exact" or native.kernels() is None:
+        return whole
+    if unknown_to_kernels((config.decoder,), memories):
+        return whole
+    missing = ", ".join(unknown_to_kernels(tuple(config.readers.values())))
+    why = f"the C kernels write; plain NumPy reads, for they do not know {missing} of the encoder"
+    return Choice(how or FASTEST, "kernels", why)
+
+
 def unknown_to_plain(configs: Sequence[Part]) -> list[str]:
     """The parts that plain NumPy cannot run, as recipes name them."""
     known = BlockConfig | RecurrentEncoderConfig | RecurrentDecoderConfig | GridConfig
@@ -94,6 +110,8 @@ def unknown_to_kernels(configs: Sequence[Part], memories: Sequence[str] = (SOURC
             found += unknown_parts(config)
         if isinstance(config, StackConfig | GridConfig):
             found += unknown_in_pictures(config.front_end)
+        if isinstance(config, StackConfig) and config.convolution:
+            found.append(f"convolution = {config.convolution}")
     return list(dict.fromkeys(found))
 
 
@@ -124,8 +142,9 @@ class SequenceRuntime:
 
     def __init__(self, config: EncoderDecoderConfig, weights: Weights, how: How | None = None) -> None:
         """`weights` are all tensors by name, tied ones under each of their names."""
-        self.choice = choose((*config.readers.values(), config.decoder), how, list(config.readers))
+        self.choice = choose_sequence(config, how)
         self.config = config
+        self._ctc = {name: weights[name] for name in ("ctc.weight", "ctc.bias") if config.ctc}
         self.reading = {name: part_of(weights, named("encoder", name)) for name in config.readers}
         self.writing = part_of(weights, "decoder")
         if self.choice.engine == "kernels":
@@ -146,7 +165,8 @@ class SequenceRuntime:
         bits, writer = BITS[self.choice.how], self.config.decoder
         readers: dict[str, EncoderLike] = {}
         for name, reader in self.config.readers.items():
-            readers[name] = _kernel_encoder(reader, self.reading[name], bits)
+            known = not unknown_to_kernels((reader,))
+            readers[name] = _kernel_encoder(reader, self.reading[name], bits) if known else self._plain[0][name]
         assert isinstance(writer, StackConfig)
         (memory,) = readers
         return readers, KernelDecoder(writer, _looking_at_source(self.writing, memory), bits)
@@ -169,6 +189,11 @@ class SequenceRuntime:
         check_memories(source, encoders)
         memories = {name: encoder(*source[name]) for name, encoder in encoders.items()}
         return ArrayMemories(memories) if len(memories) > 1 else next(iter(memories.values()))
+
+    def columns(self, memory: AnyArrayMemory) -> Floats | None:
+        """What CTC tells by itself at each position of a memory: log-probabilities [M, S, V]; None where a model has no
+        such layer."""
+        return column_logprobs(self._ctc, memory.states_MSD) if self._ctc and isinstance(memory, ArrayMemory) else None
 
     def look(self, source: Source | ArraySources, target_BT: Ids) -> ArraysHeard:
         """Every attention weight of one teacher-forced pass."""
@@ -268,7 +293,10 @@ def _looking_at_source(weights: Weights, memory: str) -> Weights:
 
 def _heard(run: Callable[[], object]) -> ArraysHeard:
     """What is heard while something runs, under the edit of whoever watches already."""
+    above = watcher()
     with watching(edit_here()) as looks:
+        if above is not None:
+            looks.inside, looks.arrays = above.inside, above.arrays
         run()
     return looks
 

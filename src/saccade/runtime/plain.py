@@ -41,6 +41,8 @@ from saccade.runtime.layers import (
     normalise,
     part_of,
     rotate,
+    sigmoid,
+    silu,
     sinusoids,
     split_heads,
 )
@@ -57,6 +59,23 @@ class Sight:
     """Where the new tokens stand."""
     allowed: Booleans | None = None
     """Which keys of their own text they may look at; broadcasts to [B, N, T, S]."""
+    real_BT: Booleans | None = None
+    """Which positions are no padding, for convolution modules."""
+
+
+def convolve(weights: Weights, x_BTD: Floats, sight: Sight, epsilon: float) -> Floats:
+    """The convolution module of a Conformer block: W (silu(norm(depthwise(gate · value))))."""
+    value, gate = np.split(linear(weights, "convolution.widen", x_BTD), 2, axis=-1)
+    y_BTD = value * sigmoid(gate)
+    if sight.real_BT is not None:
+        y_BTD *= sight.real_BT[..., None]
+    taps_DK = weights["convolution.taps"]
+    margin = taps_DK.shape[1] // 2
+    wide = np.pad(y_BTD, ((0, 0), (margin, margin), (0, 0)))
+    near_BTD = np.broadcast_to(weights["convolution.bias"], y_BTD.shape).copy()
+    for place, tap_D in enumerate(np.ascontiguousarray(taps_DK.T)):
+        near_BTD += wide[:, place : place + y_BTD.shape[1]] * tap_D
+    return linear(weights, "convolution.out", silu(normalise(weights, "convolution.norm", near_BTD, epsilon)))
 
 
 NO_MEMORIES: Mapping[str, PlainMemory] = MappingProxyType({})
@@ -73,6 +92,8 @@ class PlainBlock:
         self, x: Floats, sight: Sight, past: KeysValues | None, memories: Mapping[str, PlainMemory], layer: int
     ) -> Floats:
         x = self._add("around_self", x, lambda y: self._look_around(y, sight, past))
+        if "convolution.taps" in self.weights:
+            x = self._add("around_convolution", x, lambda y: convolve(self.weights, y, sight, self.config.epsilon))
         for name, memory in memories.items():
             look = partial(self._look_at, name, memory.layers[layer], memory.mask_BS, sight)
             x = self._add(named("around_cross", name), x, look)
@@ -215,7 +236,7 @@ class PlainEncoder:
         else:
             x = self.embed(source_MS, np.arange(source_MS.shape[1])[None], segments_MS)
         allowed = None if mask_MS is None else mask_MS[:, None, None, :]
-        return ArrayMemory(self.stack(x, Sight(np.arange(x.shape[1])[None], allowed)), mask_MS, grid=grid)
+        return ArrayMemory(self.stack(x, Sight(np.arange(x.shape[1])[None], allowed, mask_MS)), mask_MS, grid=grid)
 
 
 class PlainGrid:

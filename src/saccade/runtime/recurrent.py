@@ -18,18 +18,14 @@ from saccade.runtime.contract import (
     memories_by_name,
 )
 from saccade.runtime.front_end import pictures_of
-from saccade.runtime.layers import LOWEST, Weights, linear, part_of, softmax
+from saccade.runtime.layers import LOWEST, Weights, linear, part_of, sigmoid, softmax
 from saccade.runtime.recurrent_state import Carried, RecurrentRows, SeenRows
-from saccade.runtime.watch import edited_mask, heads_off, tell, watched
+from saccade.runtime.sound import paired
+from saccade.runtime.watch import edited_mask, heads_off, tell, tell_arrays, watched
 from saccade.sites import SOURCE, Site
 
 Weighed = dict[str, Floats]
 """The weights [B, S] of one step's looks, by the name of the memory."""
-
-
-def sigmoid(x: Floats) -> Floats:
-    result: Floats = 0.5 * (1 + np.tanh(0.5 * x))
-    return result
 
 
 def advance(cell: CellName, weights: Weights, input_BG: Floats, carried: Carried) -> Carried:
@@ -65,14 +61,16 @@ class RecurrentReader:
             x = self.tokens[source_MS] * self.scale
         real_MS = np.ones(x.shape[:2], dtype=bool) if mask_MS is None else mask_MS
         last: list[Floats] = []
-        for layer in self.layers:
+        for number, layer in enumerate(self.layers):
+            if self.config.halves(number):
+                x, real_MS = paired(x, real_MS)
             sides = []
             for weights, backwards in zip(layer, self.config.backwards, strict=True):
                 states_MSH, carried = self._read(weights, x, real_MS, backwards=backwards)
                 sides.append(states_MSH)
                 last += carried
             x = np.concatenate(sides, axis=-1)
-        return ArrayMemory(x, mask_MS, np.concatenate(last, axis=-1), grid)
+        return ArrayMemory(x, None if mask_MS is None else real_MS, np.concatenate(last, axis=-1), grid)
 
     def _read(self, weights: Weights, x: Floats, real_MS: Booleans, *, backwards: bool) -> tuple[Floats, Carried]:
         inputs_MSG = linear(weights, "input", x)
@@ -192,6 +190,9 @@ class RecurrentWriter:
         seen_BD: Floats = (weights_BS[:, None] @ seen.values_BSD)[:, 0]
         if heads_off(_site_name(memory), 1):
             seen_BD = np.zeros_like(seen_BD)
+        parts = {"q": query_BH[:, None], "k": seen.keys_BSA, "v": seen.values_BSD, "scores": scores_BS[:, None]}
+        parts |= {"softmax": weights_BS[:, None], "context": seen_BD[:, None]}
+        tell_arrays(_site_name(memory), {name: part[:, None] for name, part in parts.items()})  # one head
         return seen_BD, weights_BS
 
 

@@ -4,9 +4,10 @@ told to look elsewhere.
 Nothing is stored on models. A context variable carries the watcher, so that two threads may watch at once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,8 +15,14 @@ from saccade.runtime.contract import Booleans, Floats
 from saccade.sites import Edit, Heard, Look, Site
 
 
+@dataclass
 class ArraysHeard(Heard[Look[Floats], Floats]):
     """What was heard of a runtime."""
+
+    inside: str | None = None
+    """The layer whose arrays are kept, not only its weights."""
+    arrays: list[Mapping[str, Floats]] = field(default_factory=list)
+    """Of that layer, call by call: queries, keys, scores and what else it computes, by their names."""
 
     def _stack(self, weights: list[Floats]) -> Floats:
         return np.stack(weights) if weights else np.zeros((0, 1, 1, 1, 1), dtype=np.float32)
@@ -40,9 +47,9 @@ def edit_here() -> Edit:
 
 
 @contextmanager
-def watching(edit: Edit | None = None) -> Iterator[ArraysHeard]:
-    """Hear every attention that a plain runtime computes inside the `with` block."""
-    heard = ArraysHeard(edit or Edit())
+def watching(edit: Edit | None = None, inside: str | None = None) -> Iterator[ArraysHeard]:
+    """Hear every attention that a plain runtime computes inside the `with` block; of the layer `inside`, all arrays."""
+    heard = ArraysHeard(edit or Edit(), inside=inside)
     token = _watcher.set(heard)
     try:
         yield heard
@@ -70,3 +77,9 @@ def tell(name: str, site: Site, weights_BNTS: Floats) -> None:
     """Called by every attention."""
     if (heard := watcher()) is not None:
         heard.looks.append(Look(name, site, weights_BNTS))
+
+
+def tell_arrays(name: str, arrays: Mapping[str, Floats]) -> None:
+    """What a layer computed on its way; kept if somebody wants to look inside it."""
+    if (heard := watcher()) is not None and heard.inside == name:
+        heard.arrays.append(arrays)

@@ -1,5 +1,5 @@
-"""A sound as input: a WAV file, its bytes, or samples with their rate -> one channel of samples, and sounds side by
-side."""
+"""A sound as input: a file, its bytes, or samples with their rate -> one channel of samples at one rate, and sounds
+side by side."""
 
 import io
 import wave
@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from saccade.errors import UserError, WrongUse
+from saccade.sources.decoding import check_header, decode
 from saccade.sources.files import file_content, within
+from saccade.sources.resample import resampled
 from saccade.sources.source import Collated, Source, padded, shown
 
 if TYPE_CHECKING:
     from saccade.axes import Time
 
-BYTES_PER_SECOND = 4 * 8 * 192_000
-"""Of the richest recording: 32 bits, 8 channels, 192 kHz."""
+BYTES_PER_SECOND = 4 * 2 * 96_000
+"""Of the richest recording that is read to its full length: 32 bits, 2 channels, 96 kHz."""
+LARGEST_FILE = 512 * 2**20
 
 
 @dataclass(frozen=True)
@@ -32,25 +35,29 @@ class SoundItem:
     rate: int
     """Samples in a second."""
 
+    @property
+    def seconds(self) -> float:
+        return len(self.samples) / self.rate
+
 
 @dataclass(frozen=True)
 class SoundSource(Source[SoundItem, Collated]):
-    """A recording of one rate, its channels mixed."""
+    """A recording, its channels mixed, brought to one rate."""
 
     rate: int | None = 16_000
-    """Samples in a second that the model was made for; None reads any."""
-    seconds: float = 60.0
+    """Samples in a second that the model was made for: others are resampled; None leaves them as they are."""
+    seconds: float = 1_800.0
     """The longest sound, checked before it is decoded."""
     hop: float = 0.01
     """Seconds of one position that a model looks at."""
 
     kind: ClassVar[str] = "sound"
-    takes: ClassVar[str] = "a sound is a WAV file's name, its bytes, or a tuple of an array of samples and its rate"
-    suffixes: ClassVar[tuple[str, ...]] = (".wav", ".wave")
+    takes: ClassVar[str] = "a sound is a file's name, its bytes, or a tuple of an array of samples and its rate"
+    suffixes: ClassVar[tuple[str, ...]] = (".wav", ".wave", ".flac", ".ogg", ".oga", ".opus", ".mp3")
 
     @property
     def largest_file(self) -> int:
-        return int(self.seconds * BYTES_PER_SECOND)
+        return min(LARGEST_FILE, 4096 + int(self.seconds * BYTES_PER_SECOND))
 
     def is_one(self, raw: Any) -> bool:
         return isinstance(raw, str | Path | bytes) or _is_samples(raw)
@@ -80,42 +87,54 @@ class SoundSource(Source[SoundItem, Collated]):
         return Time(count=-(-len(item.samples) // max(1, round(self.hop * item.rate))), seconds=self.hop)
 
     def _decoded(self, content: bytes, name: str) -> SoundItem:
+        plain = self._plain_wav(content, name)
+        if plain is None:
+            found = decode(content, name, self.seconds)
+            plain = found.samples, found.rate
+        return self._item(*plain, name)
+
+    def _plain_wav(self, content: bytes, name: str) -> tuple[np.ndarray, int] | None:
+        """A WAV of plain samples (PCM) needs no decoder; None for everything else."""
         try:
             with wave.open(io.BytesIO(content)) as opened:
                 channels, width, rate = opened.getnchannels(), opened.getsampwidth(), opened.getframerate()
-                self._check(opened.getnframes(), rate, name)
+                self._check(channels, rate, opened.getnframes(), name)
                 data = opened.readframes(opened.getnframes())
-        except (wave.Error, EOFError, ZeroDivisionError, ValueError, RuntimeError) as error:
-            why = " ".join(str(error).split()) or "it is cut off"
-            raise UserError(f"{name}: not a WAV file of plain samples (PCM): {why}") from None
+        except (wave.Error, EOFError, ZeroDivisionError, ValueError, RuntimeError):
+            return None
         if width not in (1, 2, 3, 4):
-            raise UserError(f"{name}: {8 * width} bits a sample; 8, 16, 24 or 32 can be read")
+            return None
         whole = len(data) // (width * channels) * width * channels  # a file that is cut off may end within a sample
-        samples_SC = _as_floats(data[:whole], width).reshape(-1, channels)
-        if not len(samples_SC):
-            raise UserError(f"{name}: no samples in it; there is nothing to hear")
-        return SoundItem(name, samples_SC.mean(axis=1, dtype=np.float32), rate)
+        return _as_floats(data[:whole], width).reshape(-1, channels).mean(axis=1, dtype=np.float32), rate
 
     def _from_samples(self, samples: np.ndarray, rate: int) -> SoundItem:
         if samples.ndim not in (1, 2) or not np.issubdtype(samples.dtype, np.floating):
             raise WrongUse(
                 f"samples are floating point, [S] or [S, channels], not {samples.dtype} {list(samples.shape)}"
             )
-        self._check(len(samples), int(rate), "sound")
-        if not samples.size:
-            raise UserError("no samples in it; there is nothing to hear")
         mixed = samples if samples.ndim == 1 else samples.mean(axis=1)
-        if not bool(np.isfinite(mixed).all()) or np.abs(mixed).max() > 1:
+        if mixed.size and (not bool(np.isfinite(mixed).all()) or np.abs(mixed).max() > 1):
             raise WrongUse("samples go from -1 to 1")
-        return SoundItem("sound", mixed.astype(np.float32), int(rate))
+        self._check(1, int(rate), len(mixed), "sound")
+        return self._item(mixed.astype(np.float32), int(rate), "sound")
 
-    def _check(self, samples: int, rate: int, name: str) -> None:
-        if rate < 1:
-            raise UserError(f"{name}: {rate} samples a second")
-        if self.rate is not None and rate != self.rate:
-            raise UserError(f"{name}: {rate:,} samples a second; this model reads {self.rate:,}")
-        if samples > self.seconds * rate:
-            raise UserError(f"{name}: {samples / rate:.1f} seconds; at most {self.seconds:g} are read in one sound")
+    def _item(self, samples: np.ndarray, rate: int, name: str) -> SoundItem:
+        if not len(samples):
+            raise UserError(f"{name}: no samples in it; there is nothing to hear")
+        if not bool(np.isfinite(samples).all()):
+            wrong = int(np.count_nonzero(~np.isfinite(samples)))
+            raise UserError(f"{name}: {wrong:,} of {len(samples):,} samples are no numbers (NaN or infinite)")
+        loudest = float(np.abs(samples).max())
+        if loudest > 1:  # floating-point files may hold any numbers
+            samples = samples / np.float32(loudest)
+        wanted = rate if self.rate is None else self.rate
+        return SoundItem(name, resampled(samples, rate, wanted), wanted)
+
+    def _check(self, channels: int, rate: int, samples: int, name: str) -> None:
+        try:
+            check_header(channels, rate, samples, self.seconds)
+        except UserError as error:
+            raise UserError(f"{name}: {error}") from None
 
 
 def _as_floats(data: bytes, width: int) -> np.ndarray:
@@ -126,8 +145,8 @@ def _as_floats(data: bytes, width: int) -> np.ndarray:
         bytes_S4 = np.zeros((len(data) // 3, 4), dtype=np.uint8)
         bytes_S4[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
         data, width = bytes_S4.tobytes(), 4
-    whole: np.ndarray = np.frombuffer(data, "<i2" if width == 2 else "<i4").astype(np.float64)
-    return (whole / 2.0 ** (8 * width - 1)).astype(np.float32)
+    whole: np.ndarray = np.frombuffer(data, "<i2" if width == 2 else "<i4").astype(np.float32)
+    return whole / np.float32(2.0 ** (8 * width - 1))
 
 
 def _is_samples(raw: Any) -> bool:

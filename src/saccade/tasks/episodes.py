@@ -56,6 +56,8 @@ class EpisodeParts:
     actions: Sequence[str]
     messages: Sequence[str]
     test: Test | None = None
+    start: Callable[[nn.Module], None] | None = None
+    """Puts weights into the new model; None: it begins at random."""
 
 
 def action_vocabulary(words: Sequence[str], actions: Sequence[str], out: Path) -> Vocabulary:
@@ -81,6 +83,8 @@ def prepare_episodes(recipe: EpisodesRecipe, vocabulary: Vocabulary, parts: Epis
     """From demonstrations to what the loop needs."""
     torch.manual_seed(recipe.train.seed)
     model = build_encoder_decoder(recipe.model, len(vocabulary))
+    if parts.start is not None:
+        parts.start(model)
     examples = parts.training
     sampler = Sampler(*examples.sizes(), budget=recipe.train.batch_tokens, seed=recipe.train.seed)
     work = Work(

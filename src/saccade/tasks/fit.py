@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from saccade.errors import WrongUse
+from saccade.data.prepared import just_verified
+from saccade.errors import UserError, WrongUse
 from saccade.evaluate.metrics import Score
-from saccade.tasks.contract import Recipe, Task
+from saccade.pipelines.pipeline import Report
+from saccade.tasks.contract import Prepared, Recipe, Task
+from saccade.tasks.divided import insist_it_can_be_divided
 from saccade.tasks.run import RunRecord, insist_same_settings, write_run
 from saccade.tasks.store import store
 from saccade.tasks.trials import run_trials
@@ -14,6 +17,7 @@ from saccade.train.device import choose_device
 from saccade.train.log import Log
 from saccade.train.loop import Outcome, train
 from saccade.train.progress import preparing, scoring
+from saccade.train.ranks import here
 
 
 @dataclass(frozen=True)
@@ -30,14 +34,17 @@ def fit(task: Task, recipe: Recipe, folders: Sequence[Path], log: Log, resumed: 
     in it began with, if it goes on."""
     out, resume = log.folder, resumed is not None
     choose_device(recipe.train.device)  # one that is not there is told before the data is read
+    ranks = here()
+    insist_it_can_be_divided(recipe)
     with preparing(log.console) as report:
-        prepared = task.prepare(recipe, folders, out, resume=resume, report=report)
+        prepared = _prepared_in_turn(task, recipe, folders, out, resume, report)
     if recipe.card.carry_test and prepared.carried is None:
         raise WrongUse(f"card.carry_test: a model for {recipe.task} on this data has no test part to carry")
     for line in prepared.messages:
         log.say(line)
     if resumed is None:
-        write_run(out, recipe, prepared, folders)
+        if ranks.first:
+            write_run(out, recipe, prepared, folders)
     else:
         insist_same_settings(out, recipe, resumed, prepared)
     tried: list[str] = []
@@ -50,7 +57,7 @@ def fit(task: Task, recipe: Recipe, folders: Sequence[Path], log: Log, resumed: 
             prepared = task.prepare(recipe, folders, out, resume=True, report=report)
     # After trials its checkpoints are those of the best, which is at its end.
     outcome = train(prepared.work, recipe.train, out, log, resume=resume or bool(tried))
-    if not outcome.finished:
+    if not outcome.finished or not ranks.first:
         return Fitted(outcome, [])
     log.say(f"kept {outcome.chosen}")
     with scoring(log.console) as report:
@@ -58,3 +65,19 @@ def fit(task: Task, recipe: Recipe, folders: Sequence[Path], log: Log, resumed: 
     for remark in stored.remarks:
         log.say(remark)
     return Fitted(outcome, stored.scores)
+
+
+def _prepared_in_turn(
+    task: Task, recipe: Recipe, folders: Sequence[Path], out: Path, resume: bool, report: Report
+) -> Prepared:
+    """Of several processes the first one reads the data and keeps what it makes of it; the others map that."""
+    ranks = here()
+    if not ranks.first:
+        ranks.wait()
+        if not out.is_dir():
+            raise UserError(f"{out}: the first process has made it, but it is not here: --out must be a shared folder")
+        with just_verified():
+            return task.prepare(recipe, folders, out, resume=True, report=report)
+    prepared = task.prepare(recipe, folders, out, resume=resume, report=report)
+    ranks.wait()
+    return prepared

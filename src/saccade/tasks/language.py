@@ -14,6 +14,7 @@ from saccade.arch.gpt import GptConfig
 from saccade.carried import CarriedTest
 from saccade.config import Table
 from saccade.data.documents import TextFile, read_documents
+from saccade.data.long_texts import LONG, LongTexts
 from saccade.data.prepared import keep, kept
 from saccade.data.prompt_families import WordLists
 from saccade.data.prompts import CODESPELL, EWT, TATOEBA, read_words
@@ -29,6 +30,7 @@ from saccade.pipelines.completer import Completer
 from saccade.pipelines.pipeline import Report, Request, unreported
 from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Prepared, Recipe, Test
+from saccade.tasks.long_texts import are_long, keep_long
 from saccade.tasks.prompting import PromptsConfig, accuracies, held_out_pages, training_pages
 from saccade.tasks.sizes import language_sizes_for
 from saccade.tasks.store import kept_vocabulary
@@ -60,7 +62,9 @@ class LanguageTask:
     def recipe_for(self, files: Sequence[Path], out: Path) -> tuple[LanguageRecipe, list[str]]:
         """Hold out the end of the text and choose the model size by its length."""
         texts = [TextFile(file=str(file.resolve())) for file in files]
-        size = sum(len(text) for text in read_documents(texts, []))
+        files_size = LongTexts(texts, []).size
+        # Of a very long text the sizes are those of many characters, however many they are.
+        size = files_size if files_size > LONG else sum(len(text) for text in read_documents(texts, []))
         sizes = language_sizes_for(size)
         recipe = LanguageRecipe(
             name=out.name,
@@ -99,7 +103,11 @@ class LanguageTask:
         path = out / "tokenizer.json"
         arrays = kept(out / "prepared") if resume and path.exists() else None
         marked = _marked(recipe.data)
-        if arrays is None:
+        if arrays is None and isinstance(recipe.data, FilesConfig) and are_long(recipe.data, folders):
+            vocabulary, arrays = keep_long(
+                recipe.data, recipe.tokens, folders, out, lowercase=recipe.lowercase, marked=marked, report=report
+            )
+        elif arrays is None:
             training, held = _texts(recipe, folders)
             vocabulary = train_vocabulary(recipe.tokens, training, spaced=False)
             vocabulary.save(path)

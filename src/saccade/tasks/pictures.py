@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from torch import nn
 
 from saccade.arch.encoder_decoder import StackConfig
+from saccade.arch.front_end import PictureFrontEnd
 from saccade.arch.grid import GridConfig
 from saccade.arch.heads import ClassHead, EncoderModel
 from saccade.data.picture_augment import PictureAugmentConfig, PictureAugmenter
@@ -178,7 +179,7 @@ def scores(pipeline: PictureClassifier, pictures: Pictures, report: Report = unr
 
 def _parts(recipe: PicturesRecipe, folders: Sequence[Path], out: Path, *, resume: bool) -> PictureParts:
     """What the data names; pictures of the user's own are decoded once, and kept."""
-    assert recipe.model.front is not None
+    assert isinstance(recipe.model.front, PictureFrontEnd)
     source = picture_source(recipe.model.front)
     if not isinstance(recipe.data, FolderPictures):
         return read_picture_parts(recipe.data, folders, source)

@@ -31,6 +31,7 @@ CHANGEABLE = (
     "train.average",
     "train.device",
     "train.gradients",
+    "train.parallel",
 )
 """Keys of recipe.toml that may be changed while a training is under way."""
 

@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from saccade.errors import UserError, WrongUse
 from saccade.pipelines.load import load, model_path
 from saccade.pipelines.table import TASKS
 from saccade.presets.rows import PRESETS
-from saccade.tasks.contract import StartingTask, Task
+from saccade.tasks.contract import Recipe, StartingTask, Task
 from saccade.tasks.fit import Fitted, fit
 from saccade.tasks.preset_recipe import insist_it_can_be_held, preset_recipe
 from saccade.tasks.recipes import is_recipe, recipe_path, task_named
@@ -24,8 +24,10 @@ from saccade.train.checkpoint import checkpoints
 from saccade.train.device import Device
 from saccade.train.leftovers import is_finished
 from saccade.train.lock import LOCK, alone_in
-from saccade.train.log import Log
+from saccade.train.log import Log, SilentLog
 from saccade.train.metrics import TENSORBOARD
+from saccade.train.parallel import ParallelConfig
+from saccade.train.ranks import is_first, is_restarted, joined, started
 
 Change = tuple[str, Any]
 """A dotted key of a recipe and its new value."""
@@ -39,7 +41,9 @@ class Show:
     tensorboard: bool = False
 
     def log(self, out: Path) -> Log:
-        """A run that has written for TensorBoard goes on with it."""
+        """A run that has written for TensorBoard goes on with it. Of several processes only the first one tells."""
+        if not is_first():
+            return SilentLog(out)
         return Log(out, quiet=self.quiet, tensorboard=self.tensorboard or (out / TENSORBOARD).is_dir())
 
 
@@ -107,7 +111,23 @@ def train_named(
     init: str = "",
     show: Show,
 ) -> Fitted:
-    """Train by a recipe, or by a task or a preset and files, in a new folder."""
+    """Train by a recipe, or by a task or a preset and files, in a new folder. Processes that torchrun starts again
+    after one was lost go on with what is there."""
+    if is_restarted() and (out / RECIPE).exists():
+        return go_on(out, folders, show)
+    with joined():
+        return _train_anew(name, files, out, folders, changes, init, show)
+
+
+def _train_anew(
+    name: str,
+    files: Sequence[Path],
+    out: Path,
+    folders: Sequence[Path],
+    changes: Sequence[Change],
+    init: str,
+    show: Show,
+) -> Fitted:
     preset = PRESETS.get(name)
     # A name may be that of a task and of a recipe: files go with the task.
     if preset is not None or (name in TASKS and (files or not is_recipe(name))):
@@ -133,7 +153,7 @@ def train_named(
             table = _started(table, start, changes)
         notes: list[str] = []
         settled = task.recipe.read(changed(table, changes, task.recipe), where="recipe", notes=notes)
-        for note in notes:
+        for note in notes if is_first() else ():
             print(f"saccade: {name}: {note}", file=sys.stderr)
         insist_it_can_be_held(name, settled.table())
         log = show.log(out)
@@ -155,7 +175,9 @@ def go_on(run: Path, folders: Sequence[Path], show: Show, *, device: Device | No
     task, recipe, began = read_run(run)
     if device:
         recipe = recipe.model_copy(update={"train": recipe.train.model_copy(update={"device": device})})
-    with alone_in(run):
+    if started() == 1 and recipe.train.parallel.is_divided:
+        recipe = _in_one_process(recipe)
+    with joined(), alone_in(run) if is_first() else nullcontext():
         if is_finished(run) and not checkpoints(run / "checkpoints"):
             raise UserError(f"{run}: the training is finished and its checkpoints are gone; there is nothing to resume")
         searched = [*folders, *map(Path, began.data)]
@@ -222,7 +244,12 @@ def _insist_same_request(run: Path, name: str, changes: Sequence[Change]) -> Non
 @contextmanager
 def _new_run(out: Path) -> Iterator[None]:
     """An empty folder for a training, which has it to itself. If the training fails before step 1, what it wrote is
-    removed, so that the command can be repeated."""
+    removed, so that the command can be repeated. Of several processes the first one does all that."""
+    if not is_first():
+        yield
+        return
+    if is_restarted():
+        _remove_unfinished(out)
     if (out / LOCK).exists():
         with alone_in(out):  # or say that another training is at work there
             pass
@@ -238,14 +265,26 @@ def _new_run(out: Path) -> Iterator[None]:
         try:
             yield
         except BaseException as error:
-            if not (out / RECIPE).exists():
-                for name in ("train.tsv", "valid.tsv", "test.tsv", "tokenizer.json", "run.json", LOCK):
-                    (out / name).unlink(missing_ok=True)
-                for path in out.glob(".writing-*"):
-                    path.unlink(missing_ok=True)
-                shutil.rmtree(out / "prepared", ignore_errors=True)
-                if out.is_dir() and not any(out.iterdir()):
-                    out.rmdir()
+            _remove_unfinished(out)
             if isinstance(error, OSError):
                 raise UserError(f"could not write in {out}: {error.strerror or error}") from None
             raise
+
+
+def _in_one_process(recipe: Recipe) -> Recipe:
+    """What several processes began goes on in one, which needs no layout."""
+    alone = ParallelConfig(checkpointing=recipe.train.parallel.checkpointing)
+    return recipe.model_copy(update={"train": recipe.train.model_copy(update={"parallel": alone})})
+
+
+def _remove_unfinished(out: Path) -> None:
+    """What a training wrote that did not come to its first step."""
+    if (out / RECIPE).exists():
+        return
+    for name in ("train.tsv", "valid.tsv", "test.tsv", "tokenizer.json", "run.json", LOCK):
+        (out / name).unlink(missing_ok=True)
+    for path in out.glob(".writing-*"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    shutil.rmtree(out / "prepared", ignore_errors=True)
+    if out.is_dir() and not any(out.iterdir()):
+        out.rmdir()

@@ -4,6 +4,8 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from saccade.errors import UserError
 
 Tensors = dict[str, Tensor]
 WEIGHTS, TRAINING = "weights.safetensors", "training.safetensors"
+PARTS = {WEIGHTS: "weights", TRAINING: "training"}
+"""Folders instead of files, where several processes wrote their parts (`sharded.py`)."""
 FORMAT = 2
 """Format 1 had the optimiser's state by the numbers of the weights, and stated no format."""
 
@@ -39,55 +43,112 @@ class Checkpoint:
 
 def write_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
     """Write `folder/step-N` atomically: a reader sees all of it or nothing."""
-    final = checkpoint_path(folder, checkpoint.step)
-    aside = folder / f".writing-{final.name}"
-    try:
-        shutil.rmtree(aside, ignore_errors=True)
-        aside.mkdir(parents=True)
+    with saving(folder, checkpoint.step):
+        aside = begin_checkpoint(folder, checkpoint.step)
         save_file({name: t.contiguous() for name, t in checkpoint.weights.items()}, aside / WEIGHTS)
         save_file(checkpoint.training, aside / TRAINING)
-        files = {path.name: file_digest(path) for path in sorted(aside.iterdir())}
-        manifest = {"format": FORMAT, "step": checkpoint.step, "files": files, "state": checkpoint.state}
-        (aside / "checkpoint.json").write_text(json.dumps({"sha256": _digest_of(manifest), **manifest}, indent=1))
-        for path in aside.iterdir():
-            sync(path)
-        sync(aside)
-        if final.exists():  # the same step again: the old checkpoint may be damaged
-            shutil.rmtree(folder / f".deleting-{final.name}", ignore_errors=True)
-            final.rename(folder / f".deleting-{final.name}")
-        aside.rename(final)
-        sync(folder)
+        return finish_checkpoint(folder, checkpoint.step, checkpoint.state)
+
+
+def begin_checkpoint(folder: Path, step: int) -> Path:
+    """An empty folder aside, for the files of a checkpoint."""
+    aside = _aside(folder, step)
+    shutil.rmtree(aside, ignore_errors=True)
+    aside.mkdir(parents=True)
+    return aside
+
+
+def finish_checkpoint(folder: Path, step: int, state: dict[str, Any]) -> Path:
+    """Digest what was written aside, and put it in its place."""
+    final, aside = checkpoint_path(folder, step), _aside(folder, step)
+    written = sorted(path for path in aside.rglob("*") if path.is_file())
+    files = {path.relative_to(aside).as_posix(): file_digest(path) for path in written}
+    manifest = {"format": FORMAT, "step": step, "files": files, "state": state}
+    (aside / "checkpoint.json").write_text(json.dumps({"sha256": _digest_of(manifest), **manifest}, indent=1))
+    for path in (*written, aside / "checkpoint.json", *{path.parent for path in written} - {aside}, aside):
+        sync(path)
+    if final.exists():  # the same step again: the old checkpoint may be damaged
+        shutil.rmtree(folder / f".deleting-{final.name}", ignore_errors=True)
+        final.rename(folder / f".deleting-{final.name}")
+    aside.rename(final)
+    sync(folder)
+    return final
+
+
+@contextmanager
+def saving(folder: Path, step: int) -> Iterator[None]:
+    """One clear line if a checkpoint cannot be written."""
+    try:
+        yield
     except (OSError, SafetensorError) as error:
-        shutil.rmtree(aside, ignore_errors=True)
+        shutil.rmtree(_aside(folder, step), ignore_errors=True)
         raise UserError(
-            f"could not save step {checkpoint.step} in {folder}: {error}; "
+            f"could not save step {step} in {folder}: {error}; "
             "the last good checkpoint is kept: free some space and run saccade resume"
         ) from None
-    return final
+
+
+def _aside(folder: Path, step: int) -> Path:
+    return folder / f".writing-{checkpoint_path(folder, step).name}"
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint and verify its digests; a damaged one is an error."""
     manifest = _manifest(path)
-    weights, training = (_tensors(path / name, manifest["files"].get(name)) for name in (WEIGHTS, TRAINING))
+    weights, training = (_tensors(path, name, manifest["files"]) for name in (WEIGHTS, TRAINING))
     return Checkpoint(manifest["step"], weights, training, manifest["state"])
+
+
+def verified(path: Path) -> dict[str, Any]:
+    """The plain values of a checkpoint whose files are whole."""
+    manifest = _manifest(path)
+    for name in (WEIGHTS, TRAINING):
+        for file in _files(path, name, manifest["files"]):
+            _insist_on_digest(file, manifest["files"].get(file.relative_to(path).as_posix()))
+    state: dict[str, Any] = manifest["state"]
+    return state
 
 
 def read_weights(path: Path) -> Tensors:
     """Only the weights of a checkpoint, for averaging."""
-    return _tensors(path / WEIGHTS, _manifest(path)["files"].get(WEIGHTS))
+    return _tensors(path, WEIGHTS, _manifest(path)["files"])
 
 
-def _tensors(file: Path, expected: Any) -> Tensors:
+def is_in_parts(path: Path) -> bool:
+    """Whether several processes wrote it."""
+    return (path / PARTS[WEIGHTS]).is_dir()
+
+
+def _files(path: Path, name: str, recorded: dict[str, Any]) -> list[Path]:
+    """A file, or those of its parts; what is recorded must be there."""
+    parts = [path / file for file in recorded if file.startswith(f"{PARTS[name]}/")]
+    return parts or [path / name]
+
+
+def _tensors(path: Path, name: str, recorded: dict[str, Any]) -> Tensors:
+    files = _files(path, name, recorded)
     try:
-        if file_digest(file) != expected:
-            raise UserError(f"{file}: damaged: its SHA-256 is not the one recorded when it was saved")
-        return load_file(file)
+        for file in files:
+            _insist_on_digest(file, recorded.get(file.relative_to(path).as_posix()))
+        if files != [path / name]:
+            from saccade.train.sharded import read_whole
+
+            return read_whole(path / PARTS[name])
+        return load_file(files[0])
     except OSError as error:
-        raise UserError(f"{file}: {error.strerror}") from None
+        raise UserError(f"{path / name}: {error.strerror}") from None
     # A damaged header can name shapes and types that torch does not have; each raises a different error.
     except (SafetensorError, ValueError, KeyError, TypeError, RuntimeError, OverflowError, AttributeError) as error:
-        raise UserError(f"{file}: cannot be read: {str(error)[:200]}") from None
+        raise UserError(f"{path / name}: cannot be read: {str(error)[:200]}") from None
+
+
+def _insist_on_digest(file: Path, expected: Any) -> None:
+    try:
+        found = file_digest(file)
+    except OSError as error:
+        raise UserError(f"{file}: {error.strerror}") from None
+    if found != expected:
+        raise UserError(f"{file}: damaged: its SHA-256 is not the one recorded when it was saved")
 
 
 def checkpoint_path(folder: Path, step: int) -> Path:
@@ -105,6 +166,7 @@ def thin(folder: Path, *, whole: int, weights: set[str]) -> None:
     for path in checkpoints(folder)[:-whole]:
         if path.name in weights:
             (path / TRAINING).unlink(missing_ok=True)
+            shutil.rmtree(path / PARTS[TRAINING], ignore_errors=True)
         else:
             # Renamed first, so that a crash half-way through deleting leaves no half checkpoint.
             gone = path.rename(folder / f".deleting-{path.name}")

@@ -1,5 +1,6 @@
 """The interface of an objective for the loop, and a model together with its objective. They know no task."""
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from torch import Tensor, nn
@@ -8,6 +9,16 @@ from saccade.train.device import device_of, moved
 
 Losses = dict[str, tuple[Tensor, int]]
 """Each loss as a sum and a count. The division comes once, over all micro-batches."""
+
+
+@dataclass(frozen=True)
+class StepWork:
+    """What a step did."""
+
+    tokens: int
+    """Target tokens."""
+    flops: float
+    """Floating-point operations."""
 
 
 class Objective(Protocol):

@@ -1,7 +1,7 @@
 """How the gradients of a batch are computed: one of several ways, chosen once, before the first step.
 
 On a CPU the batch is cut into parts, a thread each (`parts.py`); on a GPU one backward pass goes over the whole batch.
-A way to compute them on several machines would be a third one.
+Several processes each take a part of it (`parallel.py`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,12 +14,17 @@ from torch import nn
 from saccade.errors import UserError
 from saccade.nn.convolutions import BatchNorm
 from saccade.nn.dropout import drawn_from
-from saccade.train.contract import LossModule, Objective
+from saccade.train.clip import clip
+from saccade.train.contract import LossModule, Objective, StepWork
 from saccade.train.device import device_of
+from saccade.train.parallel import ParallelConfig, RankGradients
 from saccade.train.parts import BatchParts, threads
+from saccade.train.ranks import here
+from saccade.train.recompute import recompute_blocks
 
 Way = Literal["auto", "threads", "plain"]
 """auto: threads on a CPU, plain elsewhere, and where a model has batch norm."""
+ONE_PROCESS = ParallelConfig()
 
 
 class Gradients(Protocol):
@@ -33,8 +38,20 @@ class Gradients(Protocol):
         """The examples of one batch, as it is to be made: whole or in parts."""
         ...
 
+    def count(self, batches: Sequence[Any]) -> int:
+        """The number of items in all of them."""
+        ...
+
     def add_gradients(self, batches: Sequence[Any], count: int) -> Iterator[dict[str, float]]:
         """The losses of each batch, divided by `count`, the number of items in all of them."""
+        ...
+
+    def clip(self, most: float) -> float:
+        """The norm of all gradients, which are scaled down if it is above `most`."""
+        ...
+
+    def together(self, losses: dict[str, float], work: StepWork) -> tuple[dict[str, float], StepWork]:
+        """Losses and work of a step, those of all processes added."""
         ...
 
 
@@ -51,6 +68,15 @@ class PlainGradients:
     def split(self, indices: np.ndarray) -> list[np.ndarray]:
         return [indices]
 
+    def count(self, batches: Sequence[Any]) -> int:
+        return sum(self.objective.count(batch) for batch in batches)
+
+    def clip(self, most: float) -> float:
+        return clip(self.weights, most)
+
+    def together(self, losses: dict[str, float], work: StepWork) -> tuple[dict[str, float], StepWork]:
+        return losses, work
+
     def add_gradients(self, batches: Sequence[Any], count: int) -> Iterator[dict[str, float]]:
         seeds = torch.randint(2**62, (len(batches),)).tolist()
         for batch, seed in zip(batches, seeds, strict=True):
@@ -61,9 +87,17 @@ class PlainGradients:
             yield {name: total.item() / count for name, (total, _) in losses.items()}
 
 
-def choose_gradients(way: Way, model: nn.Module, objective: Objective, kind: torch.dtype) -> Gradients:
-    """By the device that the model is on. Batch norm counts means over whole batches: parts of one, at work at the same
-    time, would write over each other's."""
+def choose_gradients(
+    way: Way, model: nn.Module, objective: Objective, kind: torch.dtype, parallel: ParallelConfig = ONE_PROCESS
+) -> Gradients:
+    """By the device that the model is on, and by how many processes train it. Batch norm counts means over whole
+    batches: parts of one, at work at the same time, would write over each other's."""
+    ranks = here()
+    if ranks.count > 1:
+        return RankGradients(model, objective, parallel, ranks, kind=kind)
+    parallel.among(1)
+    if parallel.checkpointing == "full":
+        recompute_blocks(model)
     on_cpu = device_of(model).type == "cpu"
     counts = any(isinstance(module, BatchNorm) for module in model.modules())
     if way == "threads" and counts:

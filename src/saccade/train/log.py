@@ -90,6 +90,31 @@ class Log:
             self.metrics.write(entry)
 
 
+class SilentLog(Log):
+    """Of a process that is not the first of a training: it writes nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.quiet, self.live = folder, True, False
+        self.console = Console(stderr=True, quiet=True)
+
+    def start(self, step: int, steps: int) -> None:
+        pass
+
+    def step(
+        self, step: int, losses: dict[str, float], *, rate: float, norm: float, tokens: int, flops: float, epoch: float
+    ) -> None:
+        pass
+
+    def validation(self, step: int, scores: dict[str, float]) -> None:
+        pass
+
+    def restart_clock(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
 class Window:
     """Speed over the last steps, validation left out."""
 

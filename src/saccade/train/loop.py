@@ -17,14 +17,16 @@ from saccade.data.sampler import Batches
 from saccade.errors import UserError
 from saccade.native.allocator import keep_memory
 from saccade.train.checkpoint import average, checkpoint_path, read_weights
-from saccade.train.contract import Objective
+from saccade.train.contract import Objective, StepWork
 from saccade.train.depth import freeze
 from saccade.train.device import Device, choose_device, device_of, on_device, to_answer
 from saccade.train.gradients import Gradients, Way, choose_gradients
 from saccade.train.interrupt import interruptible
 from saccade.train.log import Log
 from saccade.train.optim import AdamConfig, build_optimizer
+from saccade.train.parallel import ParallelConfig, RankGradients
 from saccade.train.precision import Precision, kind_of_products
+from saccade.train.ranks import here
 from saccade.train.schedule import SCHEDULES
 from saccade.train.state import Progress, TrainingState, named
 from saccade.train.step import Step, take_step
@@ -71,6 +73,8 @@ class TrainConfig(Record):
     """Early stopping after this many validations without a better score; 0: never."""
     average: int = Field(5, ge=1)
     """Number of last checkpoints to average; the average becomes the model if it validates best."""
+    parallel: ParallelConfig = ParallelConfig()
+    """How the model is divided among the processes that torchrun starts."""
     seed: int = Field(1, ge=0, lt=2**40)
     """Random seed. The same seed gives the same model on the same machine with the same number of threads."""
 
@@ -111,17 +115,22 @@ def train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bo
 
 
 def _train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: bool) -> Outcome:
-    model, objective = work.model, work.objective
+    model, objective, ranks = work.model, work.objective, here()
     freeze(model, config.freeze)
     optimizer, gradients = equip(model, objective, config)
     schedule = SCHEDULES[config.schedule]
-    run, progress = TrainingState(model, optimizer, work.sampler), Progress()
+    run, progress = state_of(work, optimizer, gradients), Progress()
     torch.manual_seed(config.seed + 1)  # dropout; the weights were drawn with config.seed
     if resume:
         run.restore(folder / "checkpoints", progress, log.say)
     log.start(progress.step, config.steps)
     before, began = progress.seconds, time.perf_counter()
 
+    if isinstance(gradients, RankGradients):
+        log.say(f"{ranks.count} processes: {gradients.config}")
+        for line in gradients.told:
+            log.say(line)
+        gradients.model.train()
     model.train()
     with log, interruptible() as interrupted:
         while progress.step < config.steps and not _patience_is_over(progress, config):
@@ -136,28 +145,44 @@ def _train(work: Work, config: TrainConfig, folder: Path, log: Log, *, resume: b
             progress.step, progress.seconds = step, before + time.perf_counter() - began
             tokens = sum(objective.count(batch) for batch in batches)
             flops = sum(objective.flops(model, batch) for batch in batches)
+            losses, done = gradients.together(taken.totals, StepWork(tokens, flops))
             epoch = work.sampler.progress
-            log.step(step, taken.totals, rate=rate, norm=taken.norm, tokens=tokens, flops=flops, epoch=epoch)
+            log.step(step, losses, rate=rate, norm=taken.norm, tokens=done.tokens, flops=done.flops, epoch=epoch)
 
             if step % config.validate_every == 0 or step == config.steps:
+                run.collect()
                 _validate(work, config, progress, log)
                 run.save(folder / "checkpoints", progress)
                 log.restart_clock()
-            if interrupted.is_set():
+            if ranks.any(interrupted.is_set()):
                 run.save(folder / "checkpoints", progress)
                 return Outcome(False, step, {}, "the last step", progress.seconds)
+    if not ranks.first:  # the model is stored by the first process
+        return Outcome(True, progress.step, {}, "the weights that the first process chooses", progress.seconds)
     return _choose(work, config, progress, folder / "checkpoints", log)
+
+
+def state_of(work: Work, optimizer: optim.Optimizer, gradients: Gradients) -> TrainingState:
+    """Everything that moves, in one process or in several."""
+    if isinstance(gradients, RankGradients):
+        from saccade.train.rank_state import RankState
+
+        return RankState(work.model, gradients, optimizer, work.sampler)
+    return TrainingState(work.model, optimizer, work.sampler)
 
 
 def equip(model: nn.Module, objective: Objective, config: TrainConfig) -> tuple[optim.AdamW, Gradients]:
     """The optimiser, and how gradients are computed."""
     kind = kind_of_products(config.precision, device_of(model).type)
-    optimizer = build_optimizer(model, config.adam, config.muon, layer_decay=config.layer_decay, kind=kind)
-    return optimizer, choose_gradients(config.gradients, model, objective, kind)
+    gradients = choose_gradients(config.gradients, model, objective, kind, config.parallel)
+    settings: dict[str, Any] = {"layer_decay": config.layer_decay, "kind": kind}
+    if isinstance(gradients, RankGradients):
+        return gradients.optimizer(config.adam, config.muon, **settings), gradients
+    return build_optimizer(model, config.adam, config.muon, **settings), gradients
 
 
 def _validate(work: Work, config: TrainConfig, progress: Progress, log: Log) -> None:
-    scores = _scores(work, log)
+    scores = here().from_first(_scores(work, log) if here().first else {})
     figure = judge(scores, config)
     log.validation(progress.step, scores)
     if figure > progress.best:

@@ -71,9 +71,13 @@ class Muon(optim.AdamW):
             super().step(closure)
         finally:
             self.param_groups = groups
+        self.move_matrices()
+
+    def move_matrices(self) -> None:
+        """The step of the groups with a momentum."""
         work = [
             (group, weight, sizes)
-            for group in groups
+            for group in self.param_groups
             if "momentum" in group
             for weight, sizes in zip(group["params"], group["sizes"], strict=True)
             if weight.grad is not None
@@ -89,13 +93,17 @@ class Muon(optim.AdamW):
     @torch.no_grad()
     def _move(self, group: dict[str, Any], weight: Tensor, sizes: tuple[int, ...]) -> None:
         torch.set_num_threads(1)
+        ahead = self.look_ahead(group, weight)
+        weight.mul_(1 - group["lr"] * group["weight_decay"])
+        for part, step in zip(torch.split(weight, [*sizes]), torch.split(ahead, [*sizes]), strict=True):
+            move = orthogonal(step, self.kind)
+            part.sub_(move, alpha=group["lr"] * SIZE * math.sqrt(max(step.shape)))
+
+    def look_ahead(self, group: dict[str, Any], weight: Tensor) -> Tensor:
+        """Where the mean gradient would be after one more like this one (Nesterov's)."""
         state = self.state[weight]
         if not state:
             state["momentum"] = torch.zeros_like(weight)
         assert weight.grad is not None
         mean = state["momentum"].lerp_(weight.grad, 1 - group["momentum"])
-        ahead = weight.grad.lerp(mean, group["momentum"])  # Nesterov's
-        weight.mul_(1 - group["lr"] * group["weight_decay"])
-        for part, step in zip(torch.split(weight, [*sizes]), torch.split(ahead, [*sizes]), strict=True):
-            move = orthogonal(step, self.kind)
-            part.sub_(move, alpha=group["lr"] * SIZE * math.sqrt(max(step.shape)))
+        return weight.grad.lerp(mean, group["momentum"])

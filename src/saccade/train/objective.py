@@ -6,7 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from saccade.arch.encoder_decoder import EncoderConfig
 from saccade.arch.front_end import PictureFrontEnd
+from saccade.arch.recurrent import RecurrentEncoderConfig
+from saccade.arch.sound import SoundFrontEnd
 from saccade.data.batches import SequenceBatch
 from saccade.data.episodes import EpisodeBatch
 from saccade.data.labelled import TaggedBatch, TextBatch
@@ -276,11 +279,18 @@ def _read_positions(model: EncoderDecoder, batch: SequenceBatch) -> dict[str, in
     """How many positions each encoder reads."""
     given = batch.source
     sources = {SOURCE: (given, batch.source_mask)} if isinstance(given, Tensor) else given
-    fronts = {name: reader.front_end for name, reader in model.config.readers.items()}
-    return {
-        name: len(values) * front.length if isinstance(front := fronts[name], PictureFrontEnd) else _count(values, mask)
-        for name, (values, mask) in sources.items()
-    }
+    readers = model.config.readers
+    return {name: _positions(readers[name], values, mask) for name, (values, mask) in sources.items()}
+
+
+def _positions(reader: EncoderConfig, values: Tensor, mask: Tensor | None) -> int:
+    front = reader.front_end
+    if isinstance(front, PictureFrontEnd):
+        return len(values) * front.length
+    halvings = reader.pyramid if isinstance(reader, RecurrentEncoderConfig) else 0
+    if isinstance(front, SoundFrontEnd):
+        return _count(values[..., 0], mask) // front.shrinks >> halvings
+    return _count(values, mask) >> halvings
 
 
 def _count(ids_BT: Tensor, real_BT: Tensor | None) -> int:

@@ -1,6 +1,5 @@
-"""The optimiser: fused AdamW or Muon, with weight decay on matrices only; and gradient clipping."""
+"""The optimiser: fused AdamW or Muon, with weight decay on matrices only."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -30,6 +29,7 @@ def build_optimizer(
     *,
     layer_decay: float = 1.0,
     kind: torch.dtype = torch.float32,
+    muon_class: type[Muon] = Muon,
 ) -> optim.AdamW:
     """AdamW for all trained weights; if `muon` is a momentum, Muon for the matrices inside the blocks, with products of
     this `kind`. The `share` of the learning rate falls by `layer_decay` with every layer below the top."""
@@ -46,7 +46,7 @@ def build_optimizer(
             groups.append({"params": own, "weight_decay": config.decay, "share": share, **own_way})
     groups = [group for group in groups if group["params"]]
     settings: dict[str, Any] = {"lr": config.rate, "betas": config.betas, "eps": config.epsilon, "fused": True}
-    return Muon(groups, kind=kind, **settings) if inside else optim.AdamW(groups, **settings)
+    return muon_class(groups, kind=kind, **settings) if inside else optim.AdamW(groups, **settings)
 
 
 def _by_share(model: nn.Module, layer_decay: float) -> dict[float, list[Tensor]]:
@@ -61,15 +61,3 @@ def _by_share(model: nn.Module, layer_decay: float) -> dict[float, list[Tensor]]
 def moments_of(group: dict[str, Any]) -> tuple[str, ...]:
     """Names of the optimiser's moments for the weights of a group."""
     return ("momentum",) if "momentum" in group else ("exp_avg", "exp_avg_sq")
-
-
-def clip(weights: Sequence[Tensor], most: float) -> float:
-    """The norm of all gradients. Gradients are scaled down if it is above `most` (Pascanu et al. 2013).
-
-    Like `nn.utils.clip_grad_norm_`, but without a multiplication by one if nothing is clipped.
-    """
-    total = nn.utils.get_total_norm([weight.grad for weight in weights if weight.grad is not None])
-    norm = total.item()
-    if norm > most:
-        nn.utils.clip_grads_with_norm_(weights, most, total)
-    return norm

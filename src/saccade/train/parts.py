@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from saccade.nn.dropout import drawn_from
-from saccade.train.contract import LossModule, Objective
+from saccade.train.clip import clip
+from saccade.train.contract import LossModule, Objective, StepWork
 
 PARTS_AT_MOST = 4
 """Largest number of parts; each has its own gradients, as large as the model. More cores share a part."""
@@ -54,6 +55,15 @@ class BatchParts:
     def split(self, indices: np.ndarray) -> list[np.ndarray]:
         """Each part gets every n-th example: batches are sorted by length, and no part should get all long ones."""
         return [indices[first :: self.most] for first in range(min(self.most, len(indices)))]
+
+    def count(self, batches: Sequence[Any]) -> int:
+        return sum(self.objective.count(batch) for batch in batches)
+
+    def clip(self, most: float) -> float:
+        return clip(self.weights, most)
+
+    def together(self, losses: dict[str, float], work: StepWork) -> tuple[dict[str, float], StepWork]:
+        return losses, work
 
     def add_gradients(self, batches: Sequence[Any], count: int) -> Iterator[dict[str, float]]:
         """The losses of each batch, divided by `count`; gradients are added to those of the weights."""

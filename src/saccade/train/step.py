@@ -8,7 +8,6 @@ from typing import Any
 from torch import optim
 
 from saccade.train.gradients import Gradients
-from saccade.train.optim import clip
 from saccade.train.parts import threads
 
 
@@ -32,8 +31,8 @@ def take_step(gradients: Gradients, optimizer: optim.Optimizer, batches: Sequenc
     # One thread: there is little work outside the parts, and a second thread would wait on a core that the next parts
     # need. For a small model that costs a fifth of a step.
     with threads(1):
-        losses = list(gradients.add_gradients(batches, sum(gradients.objective.count(batch) for batch in batches)))
-        norm = clip(gradients.weights, most)
+        losses = list(gradients.add_gradients(batches, gradients.count(batches)))
+        norm = gradients.clip(most)
         if math.isfinite(norm):
             optimizer.step()
         optimizer.zero_grad()
