@@ -52,9 +52,9 @@ def hearer() -> tuple[Transcriber, tuple[np.ndarray, int]]:
     stages = [{"width": 4, "stride": [2, 2]}]
     front = {"kind": "sound", "rate": 8_000, "mels": 16, "stages": stages}
     settings = TranscriberSettings.model_validate({"search": {"beam": 1, "extra": 6, "factor": 0}})
-    model = sequence({"encoder": STACK | {"front": front, "positions": {"kind": "sinusoidal"}}})
+    model = sequence({"encoder": STACK | {"front": front, "positions": {"kind": "rotary"}}})
     loud = np.repeat([0.02, 0.5, 0.02], [3_000, 3_000, 2_000]).astype(np.float32)
-    sound = loud * np.random.default_rng(0).normal(size=8_000).astype(np.float32)
+    sound = loud * np.random.default_rng(0).uniform(-1, 1, 8_000).astype(np.float32)
     return Transcriber(model, WORDS, settings), (sound, 8_000)
 
 
