@@ -4,7 +4,7 @@ heard (listen, attend and spell; Chan et al. 2016)."""
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.look.soundtrack import Soundtrack, SpokenWord
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced, forced_text, in_batches, only_part
 from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.pauses import Stretch, cut_at_pauses
 from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each, unreported
@@ -309,6 +310,29 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
             if not over and first is None and pieces[place].strip():
                 first = place
         return found
+
+    def forced(self, answer: Transcript, inputs: Sequence[Any] | None = None) -> Forced:
+        """Letters; inputs are whole recordings, of which the same stretch is heard."""
+        if not answer.stretches:
+            raise UserError(f"{answer.source}: nothing was heard, and there is nothing to explain")
+        if inputs is None:
+            return Forced.join([self._forced(one, [one.frames_TF]) for one in answer.stretches])
+        only_part(len(answer.stretches), "stretch")
+        heard = answer.stretches[0]
+        frames = [self._same_stretch(self.source.read(one), heard) for one in inputs]
+        return in_batches(len(frames), lambda part: self._forced(heard, frames[part]))
+
+    def _forced(self, heard: HeardStretch, frames: Sequence[np.ndarray]) -> Forced:
+        memory = self.model.read(*padded(frames, axes=1))
+        hypothesis = Hypothesis(heard.ids, 0.0, 0.0, finished=True)
+        return forced_text(self.model.decoder, memory, len(frames), hypothesis, self.vocabulary)
+
+    def _same_stretch(self, item: SoundItem, heard: HeardStretch) -> np.ndarray:
+        start, count = round(heard.start * item.rate), len(heard.frames_TF)
+        end = start + round(count * STEP * item.rate)
+        # A last frame may be shorter: what is left of it belongs to the stretch.
+        end = len(item.samples) if abs(len(item.samples) - end) < STEP * item.rate else end
+        return self.frames(item, Stretch(start, end))
 
     def look(self, answer: Transcript) -> Looks:
         """Where each letter looked, stretch by stretch, over what was heard."""
