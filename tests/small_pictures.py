@@ -1,4 +1,5 @@
-"""Untrained models of pictures, small enough to be made in a moment: what sees, reads, captions and answers."""
+"""Untrained models of pictures and sounds, small enough to be made in a moment: what sees, reads, captions, answers and
+hears."""
 
 from typing import Any
 
@@ -14,6 +15,7 @@ from saccade.pipelines.picture_classifier import PictureClassifier
 from saccade.pipelines.picture_writer import PictureWriterSettings
 from saccade.pipelines.pipeline import Pipeline
 from saccade.pipelines.questioner import Questioner
+from saccade.pipelines.transcriber import Transcriber, TranscriberSettings
 from saccade.pipelines.word_reader import WordReader
 from saccade.tokens.vocabulary import TokensConfig, train_vocabulary
 
@@ -43,6 +45,17 @@ def seer(*, side: int = 16, convolutions: bool = False, class_token: bool = Fals
 
 def sequence(encoders: dict[str, Any]) -> Any:
     return sequence_runtime(shaken({**encoders, "decoder": STACK}, len(WORDS), 0), "exact")
+
+
+def hearer() -> tuple[Transcriber, tuple[np.ndarray, int]]:
+    """A transcriber, and a second of something loud in the middle."""
+    stages = [{"width": 4, "stride": [2, 2]}]
+    front = {"kind": "sound", "rate": 8_000, "mels": 16, "stages": stages}
+    settings = TranscriberSettings.model_validate({"search": {"beam": 1, "extra": 6, "factor": 0}})
+    model = sequence({"encoder": STACK | {"front": front, "positions": {"kind": "rotary"}}})
+    loud = np.repeat([0.02, 0.5, 0.02], [3_000, 3_000, 2_000]).astype(np.float32)
+    sound = loud * np.random.default_rng(0).uniform(-1, 1, 8_000).astype(np.float32)
+    return Transcriber(model, WORDS, settings), (sound, 8_000)
 
 
 def pipelines() -> dict[str, tuple[Pipeline[Any, Any], Any]]:

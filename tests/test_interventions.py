@@ -18,7 +18,7 @@ from saccade.explaining.places import attention_layers, edit_of
 from saccade.pipelines.pipeline import Request
 from saccade.sites import Edit
 from saccade.sources.text import pad_sources
-from small_pictures import pipelines
+from small_pictures import hearer, pipelines
 
 MODELS = [
     ("en-es", "this cat is very large"),
@@ -228,3 +228,22 @@ def test_a_watched_decode_costs_little_and_writes_the_same() -> None:
     watched, found = timed(True)
     assert found == expected
     assert watched < 1.5 * plain
+
+
+# Sounds
+
+
+def test_a_recording_is_weighed_and_explained() -> None:
+    pipeline, raw = hearer()
+    before = exactly(pipeline, raw)
+    assert before.text
+    own = pipeline.forced(before)
+    np.testing.assert_allclose(pipeline.forced(before, [raw]).logprobs_IP, own.logprobs_IP, atol=1e-4)
+    assert sum(1 for _ in sweep(pipeline, before)) == sum(one.heads for one in attention_layers(pipeline, before))
+    subject = answer_subject(pipeline, raw, before)
+    for method in ("rise", "occlusion", "attention", "rollout"):
+        found = explained(subject, method, masks=20)  # type: ignore[arg-type]
+        assert found.values_P.shape == (50,)
+        assert found.values_P.any()
+    assert explained(subject, "attention").values_P.min() >= 0
+    assert intervene(pipeline, raw, edit_of(pipeline, before, words=[3]), before=before, answer=False).change != 0

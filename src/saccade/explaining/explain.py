@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from saccade.axes import Axis, Grid, Pieces
+from saccade.axes import Axis, Grid, Pieces, Time
 from saccade.errors import UserError, WrongUse, did_you_mean
 from saccade.explaining.attending import attended, on_pixels, on_words
 from saccade.explaining.boxes import BlackBox, subject_of
-from saccade.explaining.covers import Cover, PictureCover, TextCover
+from saccade.explaining.covers import Cover, PictureCover, SoundCover, TextCover
 from saccade.explaining.curves import Curves, curves
 from saccade.explaining.gradient import gradient_values
 from saccade.explaining.rise import AT_ONCE, Estimate, rise, scored
@@ -21,6 +21,7 @@ from saccade.pipelines.answer import Values
 from saccade.pipelines.completer import Completion
 from saccade.pipelines.filler import GAP
 from saccade.pipelines.pipeline import Request
+from saccade.pipelines.transcriber import Transcript
 from saccade.runtime.contract import Floats
 
 if TYPE_CHECKING:
@@ -183,11 +184,16 @@ def _attention(subject: BlackBox, *, rolled: bool) -> Floats:
     if isinstance(subject.answer, Completion):  # what was written is looked at too, but is no part of the input
         count = len(subject.answer.prompt_ids)
         weights_S, axis = weights_S[:count], Pieces.letters(axis.name([place]) for place in range(count))
-    return on_places(weights_S, axis, subject.cover, subject.source)
+    return on_places(weights_S, axis, subject.cover, subject.source, first=_begins(subject))
 
 
-def on_places(weights_S: Floats, axis: Axis, cover: Cover, source: str) -> Floats:
-    """Weights of a model's positions as those of the places of a cover."""
+def _begins(subject: BlackBox) -> float:
+    """The second that the first position of a model stands at."""
+    return subject.answer.stretches[0].start if isinstance(subject.answer, Transcript) else 0.0
+
+
+def on_places(weights_S: Floats, axis: Axis, cover: Cover, source: str, *, first: float = 0.0) -> Floats:
+    """Weights of a model's positions as those of the places of a cover; `first`: the second of the first position."""
     if isinstance(cover, TextCover):
         if not isinstance(axis, Pieces):
             raise UserError(f"{source}: its positions are not pieces of the text")
@@ -196,7 +202,12 @@ def on_places(weights_S: Floats, axis: Axis, cover: Cover, source: str) -> Float
         return on_words(weights_S, axis, text, cover.spans)
     if isinstance(cover, PictureCover) and isinstance(axis, Grid):
         return on_pixels(weights_S, axis, *cover.pixels.shape[:2])
-    return np.interp(np.linspace(0, 1, cover.places), np.linspace(0, 1, len(weights_S)), weights_S)
+    if not isinstance(cover, SoundCover) or not isinstance(axis, Time):
+        raise UserError(f"{source}: the positions of this model are not places of its input")
+    seconds_P = (np.arange(cover.places) + 0.5) * cover.axis.seconds - first
+    middles_S = (np.arange(len(weights_S)) + 0.5) * axis.seconds
+    found: Floats = np.interp(seconds_P, middles_S, weights_S, left=0.0, right=0.0)
+    return found
 
 
 def _gradient(subject: BlackBox) -> Floats:
@@ -210,4 +221,4 @@ def _gradient(subject: BlackBox) -> Floats:
         pixels: Floats = (values.reshape(cover.places, -1) * moved_PC).sum(axis=1)
         return pixels
     assert axis is not None
-    return on_places(values, axis, subject.cover, subject.source)
+    return on_places(values, axis, subject.cover, subject.source, first=_begins(subject))

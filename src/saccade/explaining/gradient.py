@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from saccade.axes import Axis, Pieces
+from saccade.axes import Axis, Pieces, Time
 from saccade.errors import UserError
 from saccade.explaining.boxes import BlackBox
 from saccade.explaining.rows import rows_of
@@ -17,11 +17,13 @@ from saccade.pipelines.picture_classifier import PictureClass, PictureClassifier
 from saccade.pipelines.picture_writer import PictureAnswer, PictureWriter
 from saccade.pipelines.pronouncer import Pronouncer, Pronunciation
 from saccade.pipelines.tagger import Tagged, Tagger
+from saccade.pipelines.transcriber import Transcriber, Transcript
 from saccade.pipelines.translator import Translation, Translator
 from saccade.pipelines.walker import Walk, Walker
 from saccade.pipelines.word_reader import PictureText, WordReader
 from saccade.runtime.contract import Floats
 from saccade.sites import SOURCE
+from saccade.sources.spectrogram import STEP
 from saccade.sources.text import pad_sources
 
 
@@ -85,6 +87,10 @@ def _of_sequence(
         word = answer.words[0]
         sources = {SOURCE: (word.pixels_HW[None, ..., None].astype(np.float32) / np.float32(255), None)}
         ids, model, vocabulary = word.ids, pipeline.model, pipeline.vocabulary
+    elif isinstance(pipeline, Transcriber) and isinstance(answer, Transcript):
+        heard = answer.stretches[0]
+        sources = {SOURCE: (heard.frames_TF[None], None)}
+        ids, model, vocabulary = heard.ids, pipeline.model, pipeline.vocabulary
     else:
         translator, part = _translation(pipeline, answer)
         one = part.sentences[0]
@@ -97,6 +103,9 @@ def _of_sequence(
     written, targets = [marks.start, *ids], {place: every[place] for place in places}
     memory = subject.memory if len(sources) > 1 else next(iter(sources))
     values = gradients.gradient_of_sequence(path, model.config, len(vocabulary), sources, memory, written, targets)
+    if isinstance(answer, Transcript):  # as if every energy went from the mean, which is 0, to what it is
+        frames_TF = answer.stretches[0].frames_TF
+        return (values * frames_TF).sum(axis=1), Time(count=len(frames_TF), seconds=STEP)
     return values, axis
 
 

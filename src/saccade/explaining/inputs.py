@@ -132,7 +132,9 @@ def _one(pipeline: Pipeline[Any, Any], one: Example, request: Request, *, given:
     found = pipeline.answer([one.raw], request)[0]
     if isinstance(found, UserError):
         raise found
-    parts = getattr(found, "sentences", None) or getattr(found, "parts", None) or [found]
+    parts = next(
+        (part for name in ("sentences", "parts", "stretches") if (part := getattr(found, name, None))), [found]
+    )
     if len(parts) != 1 or (isinstance(pipeline, Completer | Pronouncer) and not found.text):
         raise UserError("read in several parts")
     answer: Answer = found

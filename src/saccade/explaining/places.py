@@ -108,7 +108,7 @@ class Hideable:
     def cells(self, places: Sequence[tuple[int, int]]) -> list[int]:
         """The positions of some cells of a picture, row and column counted from 1."""
         if self.grid is None:
-            raise WrongUse(f"{self.memory} is no picture: hide its words")
+            raise WrongUse(f"{self.memory} is no picture: hide its words or moments")
         height, width = self.grid.height, self.grid.width
         for row, column in places:
             if not (1 <= row <= height and 1 <= column <= width):

@@ -1,10 +1,10 @@
 """A trained listener: a recording in, its text out, letter by letter, with times, confidences and where each letter was
 heard (listen, attend and spell; Chan et al. 2016)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from saccade.folder import ModelFolder, TaskSettings
 from saccade.look.record import Looks
 from saccade.look.soundtrack import Soundtrack, SpokenWord
 from saccade.pipelines.answer import Answer, Values
+from saccade.pipelines.forced import Forced, forced_text, in_batches, only_part
 from saccade.pipelines.opening import SequenceModel, open_sequence
 from saccade.pipelines.pauses import Stretch, cut_at_pauses
 from saccade.pipelines.pipeline import Pipeline, Report, Request, once_each, unreported
@@ -269,10 +270,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
         cost, known = self.settings.unknown_word_cost, self.words
         if not cost or known is None:
             return texts
-        costs = [
-            text.score - cost * sum(word not in known for word in self.vocabulary.decode(text.tokens).split())
-            for text in texts
-        ]
+        costs = [text.score - cost * unknown_words(self.vocabulary.decode(text.tokens), known) for text in texts]
         return [texts[place] for place in sorted(range(len(texts)), key=lambda place: -costs[place])]
 
     def _row(self, config: SearchConfig, positions: int, logprobs_SV: Floats | None) -> RowRequest:
@@ -313,6 +311,29 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
                 first = place
         return found
 
+    def forced(self, answer: Transcript, inputs: Sequence[Any] | None = None) -> Forced:
+        """Letters; inputs are whole recordings, of which the same stretch is heard."""
+        if not answer.stretches:
+            raise UserError(f"{answer.source}: nothing was heard, and there is nothing to explain")
+        if inputs is None:
+            return Forced.join([self._forced(one, [one.frames_TF]) for one in answer.stretches])
+        only_part(len(answer.stretches), "stretch")
+        heard = answer.stretches[0]
+        frames = [self._same_stretch(self.source.read(one), heard) for one in inputs]
+        return in_batches(len(frames), lambda part: self._forced(heard, frames[part]))
+
+    def _forced(self, heard: HeardStretch, frames: Sequence[np.ndarray]) -> Forced:
+        memory = self.model.read(*padded(frames, axes=1))
+        hypothesis = Hypothesis(heard.ids, 0.0, 0.0, finished=True)
+        return forced_text(self.model.decoder, memory, len(frames), hypothesis, self.vocabulary)
+
+    def _same_stretch(self, item: SoundItem, heard: HeardStretch) -> np.ndarray:
+        start, count = round(heard.start * item.rate), len(heard.frames_TF)
+        end = start + round(count * STEP * item.rate)
+        # A last frame may be shorter: what is left of it belongs to the stretch.
+        end = len(item.samples) if abs(len(item.samples) - end) < STEP * item.rate else end
+        return self.frames(item, Stretch(start, end))
+
     def look(self, answer: Transcript) -> Looks:
         """Where each letter looked, stretch by stretch, over what was heard."""
         if not answer.stretches:
@@ -334,6 +355,11 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
     def _soundtrack(self, heard: HeardStretch) -> Soundtrack:
         words = tuple(SpokenWord(word.text, word.start, word.end, word.confidence) for word in heard.words)
         return Soundtrack(heard.frames_TF, STEP, self.step, heard.start, words)
+
+
+def unknown_words(text: str, known: Collection[str]) -> int:
+    """How many words of a text are not known."""
+    return sum(word not in known for word in text.split())
 
 
 def _chances(logits_TV: Floats, ids: list[int], never: Sequence[int]) -> list[float]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from saccade.arch.memories import named
 from saccade.data.batches import SequenceBatch
 from saccade.data.translation_table import diagonal_prior
 from saccade.nn.watch import TensorsHeard
@@ -26,13 +27,18 @@ class AlignmentHead:
     table_VV: Tensor
     """√(p(t|s) · p(s|t)) of source and target tokens."""
 
+    @property
+    def layer_name(self) -> str:
+        """As the decoder names it."""
+        return f"blocks.{self.layer}.{named('cross_attention', SOURCE)}"
+
     def loss(self, heard: TensorsHeard, batch: SequenceBatch) -> tuple[Tensor, int]:
         """The cross-entropy of where the head looks once it has read a token against where the token comes from, and of
         how many tokens. What is not sure teaches nothing."""
         assert isinstance(batch.source, Tensor)
-        looks = [look for look in heard if look.site.kind == "cross" and look.memory == SOURCE]
+        (look,) = heard
         # The look at which token t is the input is the one that decides token t + 1.
-        weights_BTS = looks[self.layer].weights_BNTS[:, self.head, 1:]
+        weights_BTS = look.weights_BNTS[:, self.head, 1:]
         wanted_BTS = self.wanted(batch)
         sure_BT = wanted_BTS.sum(dim=-1) > 0
         logs_BTS = weights_BTS.float().clamp_min(1e-9).log()

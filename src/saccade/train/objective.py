@@ -91,7 +91,8 @@ class SequenceObjective:
     def _with_alignment(
         self, aligned: AlignmentHead, model: EncoderDecoder, memory: AnyMemory, batch: SequenceBatch
     ) -> Losses:
-        with watch(model.decoder, gradients=True) as heard:
+        # Only the layer of the head is heard: weights of all others would be computed for nothing.
+        with watch(model.decoder.get_submodule(aligned.layer_name), gradients=True) as heard:
             features_BTD = model.decoder.features(batch.target_BT, memory)
         losses = _losses(*_real(features_BTD, batch.labels_BT, batch.real_BT), model.decoder.head, self.smoothing)
         total, count = losses["loss"]
