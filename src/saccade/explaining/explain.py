@@ -206,7 +206,8 @@ def on_places(weights_S: Floats, axis: Axis, cover: Cover, source: str, *, first
         raise UserError(f"{source}: the positions of this model are not places of its input")
     seconds_P = (np.arange(cover.places) + 0.5) * cover.axis.seconds - first
     middles_S = (np.arange(len(weights_S)) + 0.5) * axis.seconds
-    return np.interp(seconds_P, middles_S, weights_S, left=0.0, right=0.0)
+    found: Floats = np.interp(seconds_P, middles_S, weights_S, left=0.0, right=0.0)
+    return found
 
 
 def _gradient(subject: BlackBox) -> Floats:
