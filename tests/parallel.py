@@ -155,24 +155,31 @@ def kills(home: Path, arguments: argparse.Namespace) -> bool:
     asked = Asked(
         "gpt", str(home / "calm"), 60, {"sharded": 2}, dropout=0.1, seen=True, slow=0.1, train={"validate_every": 4}
     )
+    undisturbed = start(2, [asked], "--standalone")
+    _wait_for_the_first_batch(asked, undisturbed)
     began = time.perf_counter()
-    run(2, asked)
+    ended(undisturbed)
     calm = time.perf_counter() - began
     good, chance = True, random.Random(arguments.seed)
     for number in range(arguments.times):
         struck = replace(asked, out=str(home / f"struck-{number}"), resume=True)
         process = start(2, [struck], "--max-restarts", "3", "--standalone")
-        wait = chance.uniform(0.3, 1.0) * calm
-        time.sleep(wait)
+        _wait_for_the_first_batch(struck, process)
+        time.sleep(chance.uniform(0.0, 0.9) * calm)
         rank, step = chance.randrange(2), _last_step(Path(struck.out))
         killed = _kill_worker(process.pid, rank)
         ended(process)
         found, twice = difference(struck, asked), _seen_otherwise(Path(struck.out), Path(asked.out))
         same = found < 1e-5 and not twice
         good &= same
-        told = f"killed process {rank} after {wait:.1f} s, step {step}" if killed else "was faster than the signal"
+        told = f"killed process {rank} in step {step} of {asked.steps}" if killed else "was faster than the signal"
         print(f"{number + 1}: {told}: losses within {found:.1e}, {twice} batches seen otherwise", flush=True)
     return good
+
+
+def _wait_for_the_first_batch(asked: Asked, process: subprocess.Popen[str]) -> None:
+    while not _last_step(Path(asked.out)) and process.poll() is None:
+        time.sleep(0.05)
 
 
 def _last_step(out: Path) -> int:

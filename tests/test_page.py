@@ -62,6 +62,15 @@ def ran(page: Any) -> None:
     until(page, "!document.querySelector('.caret')")
 
 
+def send(page: Any, text: str) -> None:
+    """Types a text and waits until what was read of it is shown."""
+    page.fill("#input", text)
+    page.press("#input", "Enter")
+    read = "document.querySelector('.strip .pieces')?.textContent.replace(/\\s|\\(end\\)/g, '')"
+    until(page, f"{read} === {json.dumps(text.replace(' ', ''))}")
+    ran(page)
+
+
 def test_type_and_see_what_python_says(live: Watched) -> None:
     page = live.page
     page.fill("#input", "we are eating bread")
@@ -114,6 +123,16 @@ def test_hide_a_word_undo_and_a_is_never_overwritten(live: Watched) -> None:
     assert output(page, "B") == changed
 
 
+def test_a_word_of_several_pieces_is_hidden_whole(live: Watched) -> None:
+    page = live.page
+    send(page, "the girl reads the book")
+    pieces(page, 0).nth(3).click()
+    page.get_by_role("button", name="Hide the whole word").click()
+    output(page, "B")
+    assert page.locator(".chip bdi").all_inner_texts() == ["read hidden", "s hidden"]
+    assert page.locator(".strip .piece.hidden").count() == 2
+
+
 def test_switch_off_a_head_and_all_of_a_layer(live: Watched) -> None:
     page = live.page
     page.locator(".head").nth(6).click()
@@ -143,6 +162,34 @@ def test_two_models_side_by_side(live: Watched) -> None:
     assert "its only head" in page.locator(".card").nth(1).inner_text()
     pieces(page, 1).nth(1).hover()
     until(page, "[...document.querySelectorAll('.readout')].every(one => one.textContent.startsWith('gato'))")
+
+
+def test_models_that_cut_a_text_differently_are_linked_by_where_pieces_stand(live: Watched) -> None:
+    page = live.page
+    send(page, "the girl reads the unbelievable book")
+    page.get_by_label("Compare with").select_option("en-es-rnn")
+    page.locator(".card").nth(1).wait_for()
+    texts = [page.locator(".card").nth(side).locator(".strip").first.locator(".piece") for side in (0, 1)]
+    cut = [texts[side].all_inner_texts() for side in (0, 1)]
+    assert cut[0] != cut[1]
+    assert "".join(cut[0]) == "".join(cut[1])
+    place = cut[0].index("book")
+    texts[0].nth(place).hover()
+    until(page, "[...document.querySelectorAll('.readout')].every(one => one.textContent.startsWith('book'))")
+
+
+def test_an_explanation_comes_with_its_check(live: Watched) -> None:
+    page = live.page
+    page.get_by_role("button", name="Explain", exact=True).click()
+    page.locator(".pane button.main").click()
+    page.locator(".badge.passed, .badge.failed").wait_for()
+    assert page.locator(".effects tbody tr").count() == 5
+    assert " ± " in page.locator(".effects td").first.inner_text()
+    page.get_by_label("For").select_option("2")
+    page.locator(".pane button.main").click()
+    until(page, "document.querySelectorAll('.effects td').length === 5")
+    values = [float(text.split(" ")[0].replace("−", "-")) for text in page.locator(".effects td").all_inner_texts()]
+    assert values.index(max(values)) == 1, "cat matters most for gato"
 
 
 def test_which_head_matters_and_its_numbers(live: Watched) -> None:

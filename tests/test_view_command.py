@@ -48,7 +48,6 @@ def test_two_addresses_have_two_tokens() -> None:
         (["look", "en-es", "hi", "-o", "OUT/none/look.html"], 1, ["there is no folder"]),
         (["look", "en-ez", "hi", "-o", "OUT/look.html"], 2, ["did you mean en-es"]),
         (["look", "en-es", "x" * 100_001, "-o", "OUT/look.html"], 2, ["100,000"]),
-        (["translate", "hi", "--look", "OUT/look.html"], 2, ["saccade look MODEL INPUT -o FILE.html"]),
     ],
     ids=lambda value: " ".join(map(str, value))[:40] if isinstance(value, list) else str(value),
 )

@@ -47,6 +47,11 @@ class LookingOptions:
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False
     "No progress bar and no notices; errors are still printed."
 
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Suffixes of --look beside those of pictures."""
+        return ()
+
     def tune(self, pipeline: "Pipeline[Any, Any]") -> None:
         """Hand over what only this kind of pipeline knows."""
 
@@ -74,6 +79,11 @@ class Asking(WritesAnswers, Protocol):
 
     @property
     def how(self) -> "How | None": ...
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """Suffixes of --look beside those of pictures."""
+        ...
 
     def request(self) -> "Request":
         """Checks the options before anything is loaded."""
@@ -270,7 +280,7 @@ def _check_look(inputs: tuple[str, ...], options: Asking) -> None:
     if str(options.look) != "-":
         from saccade.look.picture import check_suffix
 
-        check_suffix(options.look)
+        check_suffix(options.look, options.pages)
         if len(inputs) != 1:
             many = len(inputs) or "many"
             raise WrongUse(f"{options.look} can hold one picture, but there are {many} texts; give one")

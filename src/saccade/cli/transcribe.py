@@ -33,6 +33,10 @@ class ListeningOptions(LookingOptions):
     "Compute in fp32 instead of the fastest near-lossless format (see saccade doctor)."
 
     @property
+    def pages(self) -> tuple[str, ...]:
+        return (".html",)
+
+    @property
     def how(self) -> "How | None":
         return "exact" if self.exact else None
 

@@ -96,7 +96,7 @@ def write_page(
     offer = models.offer(model)
     given = {"text": raw} if offer.takes in ("text", "pair") else _file(raw) | {"text": question or ""}
     given.pop("name", "")
-    ask = Ask.read({"id": "A", "model": model, "prefix": prefix or "", **given}, where="look")
+    ask = Ask.of({"id": "A", "model": model, "prefix": prefix or "", **given}, where="look")
     run = make_run(models, ask, None, lambda _: None)
     content, left_out = shared([run])
     title = f"Saccade: {raw[:60]}"

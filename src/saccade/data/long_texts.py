@@ -50,8 +50,8 @@ class LongTexts:
 
     @property
     def size(self) -> int:
-        """Bytes of the files."""
-        return sum(path.stat().st_size for path in self.paths)
+        """Bytes of the files; reading one that is not there says so."""
+        return sum(path.stat().st_size for path in self.paths if path.is_file())
 
     def pieces(self) -> Iterator[Piece]:
         """All documents, piece by piece, each as often as its file says."""

@@ -19,7 +19,9 @@ from saccade.sources.opener import open_picture
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-SUFFIXES = (".png", ".svg", ".html")
+SUFFIXES = (".png", ".svg")
+PAGE = ".html"
+"""Of looks at a recording; of others `look/page/` makes one."""
 MOVING = ".gif"
 """Of looks at a picture, a frame for each word."""
 WIDEST_ROW = 1_600
@@ -28,11 +30,13 @@ MOST_PIXELS = 100_000_000
 """Of a PNG: 300 MB while it is drawn."""
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse a picture that cannot be drawn before any work is done for it."""
-    if path.suffix.lower() not in (*SUFFIXES, MOVING):
-        page = "; `saccade look MODEL INPUT -o FILE.html` writes a page" if path.suffix.lower() == ".html" else ""
-        raise WrongUse(f"{path}: pictures are {' or '.join(SUFFIXES)}; a bare --look draws in the terminal{page}")
+def check_suffix(path: Path, more: Sequence[str] = ()) -> None:
+    """Refuse a picture that cannot be drawn before any work is done for it; `more` are other kinds that can be."""
+    if path.suffix.lower() not in (*SUFFIXES, MOVING, *more):
+        page = "; `saccade look MODEL INPUT -o FILE.html` writes a page" if path.suffix.lower() == PAGE else ""
+        raise WrongUse(
+            f"{path}: pictures are {' or '.join((*SUFFIXES, *more))}; a bare --look draws in the terminal{page}"
+        )
     if not path.parent.is_dir():
         raise UserError(f"{path}: there is no folder {path.parent}")
 
@@ -40,7 +44,7 @@ def check_suffix(path: Path) -> None:
 def draw(alignments: Sequence[Alignment], path: Path, image: "str | Path | Image | None" = None) -> Path:
     """Source words from left to right, target words downwards; darker is more. Looks at a picture are drawn into the
     `image`, if it is given."""
-    check_suffix(path)
+    check_suffix(path, (PAGE,) if any(one.sound is not None for one in alignments) else ())
     opened = None if image is None else open_picture(image)[1].convert("RGB")
     if path.suffix.lower() == MOVING:
         one = next((one for one in alignments if one.grid is not None), None)
@@ -51,7 +55,7 @@ def draw(alignments: Sequence[Alignment], path: Path, image: "str | Path | Image
     match path.suffix.lower():
         case ".svg":
             replace_file(path, svg(alignments, opened))
-        case ".html":
+        case _ if path.suffix.lower() == PAGE:
             replace_file(path, page(alignments, opened))
         case _:
             replace_file(path, png(alignments, opened))

@@ -14,7 +14,10 @@ ABOVE = 0.3
 """Of the way from the quiet to the loud parts: what is louder is taken for speech."""
 PAUSE = 0.2
 """Seconds of a pause, at least."""
-MARGIN = 0.15
+LONG_PAUSE = 0.5
+"""Seconds of a pause that ends a stretch of `BRIEF` seconds or more, so that what is said at once is read at once."""
+BRIEF = 1.5
+MARGIN = 0.3
 """Seconds that are kept around speech."""
 SPOKEN = 0.05
 """Seconds of speech in a stretch, at least."""
@@ -58,12 +61,15 @@ def loudness(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def _pieces(spoken: np.ndarray, levels: np.ndarray, longest: int) -> list[tuple[int, int]]:
-    """Cut in the middle of the longest pause that the last two thirds of a piece hold; without one, where it is
-    quietest."""
+    """Cut in the middle of the first long pause; without one, in the middle of the longest pause that the last two
+    thirds of a piece hold; without any, where it is quietest."""
     found, first = [], 0
-    while len(spoken) - first > longest:
-        begin, end = first + longest // 3, first + longest
-        cut = _longest_pause(spoken, begin, end)
+    while True:
+        begin, end = first + longest // 3, min(len(spoken), first + longest)
+        cut = _first_pause(spoken, first + int(BRIEF / STEP), end)
+        if cut is None and len(spoken) - first <= longest:
+            break
+        cut = _longest_pause(spoken, begin, end) if cut is None else cut
         if cut is None:
             near = np.convolve(levels[begin:end], np.ones(10) / 10, mode="same")
             cut = begin + int(near.argmin())
@@ -72,12 +78,20 @@ def _pieces(spoken: np.ndarray, levels: np.ndarray, longest: int) -> list[tuple[
     return [*found, (first, len(spoken))]
 
 
+def _first_pause(spoken: np.ndarray, begin: int, end: int) -> int | None:
+    """The middle of the first long one."""
+    long = [(start, after) for start, after in _pauses(spoken, begin, end) if (after - start) * STEP >= LONG_PAUSE]
+    return (long[0][0] + long[0][1]) // 2 if long else None
+
+
 def _longest_pause(spoken: np.ndarray, begin: int, end: int) -> int | None:
     """Its middle."""
+    start, after = max(_pauses(spoken, begin, end), key=lambda one: one[1] - one[0], default=(0, 0))
+    return (start + after) // 2 if (after - start) * STEP >= PAUSE else None
+
+
+def _pauses(spoken: np.ndarray, begin: int, end: int) -> list[tuple[int, int]]:
+    """Where nobody speaks between the two places: firsts, and those after the lasts."""
     edges = np.diff(np.concatenate([[1], spoken[begin:end].astype(np.int8), [1]]))
     starts, ends = np.flatnonzero(edges == -1), np.flatnonzero(edges == 1)
-    lengths = ends - starts
-    if not len(lengths) or lengths.max() * STEP < PAUSE:
-        return None
-    best = int(lengths.argmax())
-    return begin + int(starts[best] + ends[best]) // 2
+    return [(begin + int(start), begin + int(after)) for start, after in zip(starts, ends, strict=True)]

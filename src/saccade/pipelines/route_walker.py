@@ -38,6 +38,7 @@ class RouteWalk(Answer):
     """A way through a maze; its text is the actions and where they end. Its score is the log-probability."""
 
     maze: Maze
+    """The map it leads through."""
     path: list[Pose]
     """All poses, the first one too."""
     legs: list[Episode] = field(repr=False)
@@ -47,10 +48,12 @@ class RouteWalk(Answer):
 
     @property
     def actions(self) -> list[str]:
+        """Of all sentences, one after the other."""
         return [action for leg in self.legs for action in leg.actions]
 
     @property
     def end(self) -> Pose:
+        """Where it ends, and where one looks there."""
         return self.path[-1]
 
     @property
@@ -77,7 +80,9 @@ class RouteWalker(Pipeline[TextItem, RouteWalk]):
 
     options: ClassVar[frozenset[str]] = frozenset()
     maze: Maze | None = None
+    """Where it walks; to be set before it is asked."""
     start: Pose | None = None
+    """Where every walk begins; to be set, too."""
 
     def __init__(self, actor: Actor, words: Sequence[str]) -> None:
         self.actor, self.words = actor, frozenset(words)

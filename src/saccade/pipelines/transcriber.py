@@ -1,7 +1,7 @@
 """A trained listener: a recording in, its text out, letter by letter, with times, confidences and where each letter was
 heard (listen, attend and spell; Chan et al. 2016)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -270,10 +270,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
         cost, known = self.settings.unknown_word_cost, self.words
         if not cost or known is None:
             return texts
-        costs = [
-            text.score - cost * sum(word not in known for word in self.vocabulary.decode(text.tokens).split())
-            for text in texts
-        ]
+        costs = [text.score - cost * unknown_words(self.vocabulary.decode(text.tokens), known) for text in texts]
         return [texts[place] for place in sorted(range(len(texts)), key=lambda place: -costs[place])]
 
     def _row(self, config: SearchConfig, positions: int, logprobs_SV: Floats | None) -> RowRequest:
@@ -358,6 +355,11 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
     def _soundtrack(self, heard: HeardStretch) -> Soundtrack:
         words = tuple(SpokenWord(word.text, word.start, word.end, word.confidence) for word in heard.words)
         return Soundtrack(heard.frames_TF, STEP, self.step, heard.start, words)
+
+
+def unknown_words(text: str, known: Collection[str]) -> int:
+    """How many words of a text are not known."""
+    return sum(word not in known for word in text.split())
 
 
 def _chances(logits_TV: Floats, ids: list[int], never: Sequence[int]) -> list[float]:

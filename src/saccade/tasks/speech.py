@@ -44,7 +44,13 @@ from saccade.folder import ModelFolder, Storage
 from saccade.models.answering import sequence_runtime
 from saccade.models.encdec import EncoderDecoder, build_encoder_decoder
 from saccade.pipelines.pipeline import Report, Request, unreported
-from saccade.pipelines.transcriber import Transcriber, TranscriberSettings, Transcript
+from saccade.pipelines.transcriber import (
+    HeardStretch,
+    Transcriber,
+    TranscriberSettings,
+    Transcript,
+    unknown_words,
+)
 from saccade.sites import SOURCE
 from saccade.tasks.arithmetic import Figure
 from saccade.tasks.contract import Finish, Prepared, Recipe
@@ -261,15 +267,17 @@ def _validate(
 def _finish(pipeline: Transcriber, valid: SpokenFrames) -> Finish:
     """What an unknown word costs, and what the probabilities of words are raised to, so that they are right as often as
     they say: both by the validation part."""
-    frames = valid.take(range(len(valid)))
-    wrong: dict[float, float] = {}
-    for cost in COSTS:  # of equal ones the lowest
-        pipeline.settings = pipeline.settings.model_copy(update={"unknown_word_cost": cost})
-        heard = [best[0] for best in pipeline.hear(frames)]
-        wrong[cost] = word_errors(list(valid.texts), [one.text for one in heard], "validation").value
-    chosen = min(wrong, key=lambda cost: wrong[cost])
-    pipeline.settings = pipeline.settings.model_copy(update={"unknown_word_cost": chosen})
-    heard = [best[0] for best in pipeline.hear(frames)]
+    known, request = pipeline.words or frozenset(), Request(best=pipeline.settings.search.beam)
+    found = pipeline.hear(valid.take(range(len(valid))), [request] * len(valid))
+
+    def ranked(cost: float) -> list[HeardStretch]:
+        return [max(best, key=lambda one: one.score - cost * unknown_words(one.text, known)) for best in found]
+
+    wrong = {
+        cost: word_errors(list(valid.texts), [one.text for one in ranked(cost)], "validation").value for cost in COSTS
+    }
+    chosen = min(wrong, key=lambda cost: wrong[cost])  # of equal ones the lowest
+    heard = ranked(chosen)
     sure = [word.confidence for one in heard for word in one.words]
     right = [said for one, text in zip(heard, valid.texts, strict=True) for said in right_words(text, one.text)]
     power = round(fit_power(sure, right), 4)

@@ -29,6 +29,9 @@ from saccade.train.sharded import read_parts, shapes, write_parts
 from saccade.train.shards import like, local_of, mine, whole
 from saccade.train.state import Progress, TrainingState, newest, thin_after
 
+RANDOM = "random"
+"""The state of PyTorch's random numbers, the same in all processes."""
+
 
 class RankState(TrainingState):
     """Everything that moves while several processes train a model."""
@@ -38,6 +41,7 @@ class RankState(TrainingState):
     ) -> None:
         super().__init__(gradients.model, optimizer, sampler)
         self.plain_model, self.gradients, self.ranks = plain_model, gradients, gradients.ranks
+        self.weights = dict(gradients.model.named_parameters())
 
     def collect(self) -> None:
         self.gradients.collect(self.plain_model)
@@ -47,7 +51,7 @@ class RankState(TrainingState):
         with saving(folder, step):
             aside = ranks.from_first(begin_checkpoint(folder, step) if ranks.first else None)
             assert aside is not None
-            weights = {name: weight.detach() for name, weight in self.model.named_parameters()}
+            weights = {name: weight.detach() for name, weight in self.weights.items()}
             write_parts(aside / PARTS[WEIGHTS], {name: self._in_order(name, w) for name, w in weights.items()})
             write_parts(aside / PARTS[TRAINING], self._training())
             ranks.wait()
@@ -74,7 +78,7 @@ class RankState(TrainingState):
 
     def _training(self) -> Tensors:
         """Moments are divided as their weights are."""
-        weights, found = dict(self.model.named_parameters()), {"random": torch.get_rng_state()}
+        weights, found = self.weights, {RANDOM: torch.get_rng_state()}
         names: dict[Tensor, str] = {local: name for name, local in self.gradients.locals.items()}
         for local, entry in self.optimizer.state.items():
             name = names[local]
@@ -93,57 +97,46 @@ class RankState(TrainingState):
         return like(weight, mine(name, full, weight, {}, 1))
 
     def _read_parts(self, path: Path) -> None:
-        weights, stacks, tensor = (
-            dict(self.model.named_parameters()),
-            self.gradients.stacks,
-            self.gradients.config.tensor,
-        )
+        """A checkpoint that several processes wrote, each reading what it needs."""
+        weights = self.weights
         _insist_on_names(shapes(path / PARTS[WEIGHTS]), weights)
         into = {name: torch.empty_like(weight.detach()) for name, weight in weights.items()}
         read_parts(path / PARTS[WEIGHTS], into)
-        for name, weight in weights.items():
-            self._take(weight, name, into[name])
-        kept = shapes(path / PARTS[TRAINING])
+        with torch.no_grad():
+            for name, weight in weights.items():
+                local_of(weight.detach()).copy_(self._dealt(name, into[name]))
         moments = {
-            key: torch.empty_like(weights[name].detach())
-            if len(size) and name in weights
-            else torch.empty(size, dtype=kind)
-            for key, (size, kind) in kept.items()
-            for name in [key.partition(".")[2]]
+            key: torch.empty_like(weights[_name(key)].detach()) if size else torch.empty(size, dtype=kind)
+            for key, (size, kind) in shapes(path / PARTS[TRAINING]).items()
+            if key != RANDOM
         }
-        read_parts(path / PARTS[TRAINING], moments)
-        torch.set_rng_state(moments.pop("random"))
-        local = {
-            key: mine(name, whole(name, value, {}, 1), weights[name], stacks, tensor) if name in stacks and value.ndim
-            else local_of(value)
-            for key, value in moments.items()
-            for name in [key.partition(".")[2]]
-        }  # fmt: skip
-        self._take_moments(local)
+        random = torch.empty_like(torch.get_rng_state())
+        read_parts(path / PARTS[TRAINING], moments | {RANDOM: random})
+        torch.set_rng_state(random)
+        self._take_moments({key: self._dealt(_name(key), value) for key, value in moments.items()})
+
+    def _dealt(self, name: str, read: Tensor) -> Tensor:
+        """This process's part of what was read in the order of one process."""
+        stacks = self.gradients.stacks
+        if name in stacks and read.ndim:
+            return mine(name, whole(name, read, {}, 1), self.weights[name], stacks, self.gradients.config.tensor)
+        return local_of(read)
 
     def _read_whole(self, path: Path) -> None:
         """A checkpoint that one process wrote."""
-        checkpoint, weights = read_checkpoint(path), dict(self.model.named_parameters())
+        checkpoint, weights = read_checkpoint(path), self.weights
         _insist_on_names({name: (value.shape, value.dtype) for name, value in checkpoint.weights.items()}, weights)
         stacks, tensor = self.gradients.stacks, self.gradients.config.tensor
         with torch.no_grad():
             for name, weight in weights.items():
-                _local(weight).copy_(mine(name, checkpoint.weights[name], weight, stacks, tensor))
-        torch.set_rng_state(checkpoint.training.pop("random"))
+                local_of(weight.detach()).copy_(mine(name, checkpoint.weights[name], weight, stacks, tensor))
+        torch.set_rng_state(checkpoint.training.pop(RANDOM))
         self._take_moments(
             {
-                key: mine(name, value, weights[name], stacks, tensor) if value.ndim else value
+                key: mine(_name(key), value, weights[_name(key)], stacks, tensor) if value.ndim else value
                 for key, value in checkpoint.training.items()
-                for name in [key.partition(".")[2]]
             }
         )
-
-    def _take(self, weight: Tensor, name: str, read: Tensor) -> None:
-        stacks = self.gradients.stacks
-        if name in stacks:
-            read = mine(name, whole(name, read, {}, 1), weight, stacks, self.gradients.config.tensor)
-        with torch.no_grad():
-            _local(weight).copy_(_local(read))
 
     def _take_moments(self, moments: Mapping[str, Tensor]) -> None:
         entries = dict[str, Tensors]()
@@ -176,5 +169,6 @@ def _insist_on_names(found: Mapping[str, tuple[torch.Size, torch.dtype]], weight
         )
 
 
-def _local(tensor: Tensor) -> Tensor:
-    return local_of(tensor.detach())
+def _name(key: str) -> str:
+    """The weight that a tensor of the optimiser is of: exp_avg.decoder.norm.weight."""
+    return key.partition(".")[2]

@@ -98,5 +98,12 @@ def joined() -> Iterator[Ranks]:
     dist.init_process_group(backend, timeout=PATIENCE)
     try:
         yield here()
-    finally:
-        dist.destroy_process_group()
+    except RuntimeError as error:
+        if isinstance(error, dist.DistError) or "gloo" in str(error):
+            raise UserError(
+                "another process of this training was lost: torchrun --max-restarts 3 starts all of them again, "
+                "and they go on; or saccade resume"
+            ) from None
+        raise
+    # Not after an error: the other processes would have to take part.
+    dist.destroy_process_group()

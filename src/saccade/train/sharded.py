@@ -11,11 +11,18 @@ from pathlib import Path
 
 import torch
 from torch import Tensor
-from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 
+from saccade.errors import UserError
 from saccade.train.ranks import here
+
+try:
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader, HuggingFaceStorageWriter
+except ImportError:  # the oldest versions that train in one process
+    raise UserError(
+        f"PyTorch {torch.__version__} writes no safetensors from several processes: pip install --upgrade torch"
+    ) from None
 
 
 def write_parts(folder: Path, tensors: Mapping[str, Tensor]) -> None:

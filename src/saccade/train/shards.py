@@ -6,11 +6,13 @@ rows among those that share it. What `whole` and `mine` exchange is always the w
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import cast
+from typing import TYPE_CHECKING, Optional
 
 import torch
 from torch import Tensor
-from torch.distributed.tensor import DTensor
+
+if TYPE_CHECKING:
+    from torch.distributed.tensor import DTensor
 
 Stacks = Mapping[str, tuple[int, ...]]
 """By name, the heights of the matrices that a weight stacks, where their rows were dealt out among processes."""
@@ -29,23 +31,31 @@ def dealt(sizes: Sequence[int], parts: int) -> Tensor:
     )
 
 
+def as_divided(weight: Tensor) -> Optional["DTensor"]:
+    """The weight, if it is divided. DTensor takes half a second to import: one process does without."""
+    from torch.distributed.tensor import DTensor
+
+    return weight if isinstance(weight, DTensor) else None
+
+
 def whole(name: str, weight: Tensor, stacks: Stacks, tensor: int) -> Tensor:
     """The whole weight, on every process; all must ask for it."""
-    if not isinstance(weight, DTensor):
+    divided = as_divided(weight.detach())
+    if divided is None:
         return weight.detach()
-    full = cast(DTensor, weight.detach()).full_tensor()
+    full = divided.full_tensor()
     return full[dealt(stacks[name], tensor).argsort()] if name in stacks else full
 
 
 def mine(name: str, full: Tensor, weight: Tensor, stacks: Stacks, tensor: int) -> Tensor:
     """This process's part of a whole weight, cut as `weight` is."""
-    if not isinstance(weight, DTensor):
+    divided = as_divided(weight)
+    if divided is None:
         return full
-    part = full[dealt(stacks[name], tensor)] if name in stacks else full
-    return cut(part, weight)
+    return cut(full[dealt(stacks[name], tensor)] if name in stacks else full, divided)
 
 
-def cut(full: Tensor, weight: DTensor) -> Tensor:
+def cut(full: Tensor, weight: "DTensor") -> Tensor:
     """The part of a tensor of the weight's shape that a process has; the last dimension of the mesh cuts first."""
     mesh, part = weight.device_mesh, full
     for axis, placement in reversed(list(enumerate(weight.placements))):
@@ -60,23 +70,26 @@ def cut(full: Tensor, weight: DTensor) -> Tensor:
 
 def like(weight: Tensor, local: Tensor) -> Tensor:
     """A tensor that is divided as the weight is, of which this is the part here."""
-    if not isinstance(weight, DTensor):
+    divided = as_divided(weight)
+    if divided is None:
         return local
-    return DTensor.from_local(
-        local, weight.device_mesh, weight.placements, run_check=False, shape=weight.shape, stride=weight.stride()
+    return type(divided).from_local(
+        local, divided.device_mesh, divided.placements, run_check=False, shape=weight.shape, stride=weight.stride()
     )
 
 
 def local_of(weight: Tensor) -> Tensor:
     """The part of it that is here."""
-    return weight.to_local() if isinstance(weight, DTensor) else weight
+    divided = as_divided(weight)
+    return weight if divided is None else divided.to_local()
 
 
 def copies(weight: Tensor, processes: int) -> int:
     """How many processes hold the same part of it."""
-    if not isinstance(weight, DTensor):
+    divided = as_divided(weight)
+    if divided is None:
         return processes
-    divided = 1
-    for axis, placement in enumerate(weight.placements):
-        divided *= weight.device_mesh.size(axis) if getattr(placement, "dim", None) is not None else 1
-    return processes // divided
+    parts = 1
+    for axis, placement in enumerate(divided.placements):
+        parts *= divided.device_mesh.size(axis) if getattr(placement, "dim", None) is not None else 1
+    return processes // parts

@@ -18,7 +18,7 @@ from saccade.view.explanations import explain_run
 from saccade.view.models import Models
 from saccade.view.page import one_file
 from saccade.view.recording import to_bytes
-from saccade.view.runs import Ask, Run, look_inside, make_run
+from saccade.view.runs import Ask, ViewedRun, look_inside, make_run
 from saccade.view.sharing import shared
 
 Values = dict[str, Any]
@@ -73,7 +73,7 @@ class Desk:
     models: Models
     first: Values = field(default_factory=dict)
     """What the page shows when it opens: a model and an input."""
-    runs: OrderedDict[str, Run] = field(default_factory=OrderedDict)
+    runs: OrderedDict[str, ViewedRun] = field(default_factory=OrderedDict)
     stopped: set[str] = field(default_factory=set)
     busy: threading.Lock = field(default_factory=threading.Lock)
     inside: tuple[tuple[str, str], list[dict[str, Any]]] | None = None
@@ -95,7 +95,7 @@ class Desk:
         send({"models": self.models.values(), "first": self.first})
 
     def run(self, asked: Values, send: Send) -> None:
-        ask = Ask.read(asked, where="run")
+        ask = Ask.of(asked, where="run")
 
         def report(step: Values) -> None:
             if ask.id in self.stopped:
@@ -109,14 +109,14 @@ class Desk:
         self._keep(run)
         send(run.to_bytes())
 
-    def _keep(self, run: Run) -> None:
+    def _keep(self, run: ViewedRun) -> None:
         self.runs[run.ask.id] = run
         while len(self.runs) > 1 and (
             len(self.runs) > MOST_RUNS or sum(one.nbytes for one in self.runs.values()) > MOST_BYTES
         ):
             self.runs.popitem(last=False)
 
-    def kept(self, name: str) -> Run:
+    def kept(self, name: str) -> ViewedRun:
         """A run by its name."""
         if name not in self.runs:
             raise UserError("this run is no longer kept: run its input again")

@@ -1,5 +1,4 @@
-"""What of the input mattered for an output, with standard errors, and whether covering what is pointed at costs
-more."""
+"""What of the input mattered for an output, with standard errors, and whether covering it costs more than chance."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +9,7 @@ from saccade.explaining.boxes import answer_subject
 from saccade.explaining.explain import Method, explained
 from saccade.explaining.rise import Estimate
 from saccade.view.recording import axis_values
-from saccade.view.runs import Run
+from saccade.view.runs import ViewedRun
 
 Values = dict[str, Any]
 MASKS = 512
@@ -19,7 +18,7 @@ CHANCES = 5
 """Random orders that an explanation must beat."""
 
 
-def explain_run(run: Run, raw: Any, method: Method, word: int | None, stopped: Callable[[], bool]) -> Values:
+def explain_run(run: ViewedRun, raw: Any, method: Method, word: int | None, stopped: Callable[[], bool]) -> Values:
     """Scores of places, and the check: the score that is lost without the most important ones, beside random ones."""
     subject = answer_subject(run.pipeline, raw, run.answer, word=word)
 

@@ -2,7 +2,8 @@
 
 `w…` are weights [N + 1, T, S] in float16, the last plane the mean of all heads; `t…` are thumbnails of the same planes
 in uint8, 255 times the square root of the weight, shrunk by the maximum, or lone peaks would vanish; `i…` and `v…` are
-the largest weights of each row where all of them would be too much.
+the largest weights of each row where all of them would be too much. `mel…` are spectrograms [T, F] as a model heard
+them, `sound` and `picture` the files that were read.
 """
 
 import json
@@ -42,6 +43,12 @@ def thumbnails(planes_PTS: np.ndarray) -> np.ndarray:
             starts = np.arange(THUMB) * length // THUMB
             planes_PTS = np.maximum.reduceat(planes_PTS, starts, axis=axis)
     shades: np.ndarray = np.rint(255 * np.sqrt(np.clip(planes_PTS.astype(np.float32), 0, 1))).astype(np.uint8)
+    return shades
+
+
+def spectrogram(frames_TF: np.ndarray) -> np.ndarray:
+    """What was heard in uint8, from two and a half standard deviations below the mean to as many above."""
+    shades: np.ndarray = np.clip(np.rint((np.asarray(frames_TF, dtype=np.float32) + 2.5) * 51), 0, 255).astype(np.uint8)
     return shades
 
 

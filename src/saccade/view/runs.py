@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -17,13 +17,14 @@ from saccade.data.phonemes import as_phonemes
 from saccade.decode.listen import listening
 from saccade.errors import UserError, WrongUse
 from saccade.explaining.interventions import forced_under, labels_of
-from saccade.look.record import LayerLooks
+from saccade.look.record import LayerLooks, Looks
 from saccade.pipelines.answer import Answer
 from saccade.pipelines.completer import Completion
 from saccade.pipelines.corrector import Correction
 from saccade.pipelines.picture_writer import PictureAnswer
 from saccade.pipelines.pipeline import Pipeline
 from saccade.pipelines.pronouncer import Pronunciation
+from saccade.pipelines.transcriber import Transcript
 from saccade.pipelines.translator import Translation
 from saccade.runtime.contract import Floats
 from saccade.runtime.watch import ArraysHeard, watching
@@ -31,7 +32,7 @@ from saccade.sites import Edit
 from saccade.view.architecture import parts_of
 from saccade.view.changes import MOST_CHANGES, Change, edit_from
 from saccade.view.models import Models, model_of, vocabulary_of
-from saccade.view.recording import looks_values, planes, to_bytes, with_roll_out
+from saccade.view.recording import looks_values, planes, spectrogram, to_bytes, with_roll_out
 from saccade.view.written import Searches
 
 Values = dict[str, Any]
@@ -67,6 +68,15 @@ class Ask(Record):
     beam: int | None = Field(None, ge=1, le=50)
     tokens: int = Field(DEFAULT_TOKENS, ge=1, le=4_000)
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any], where: str) -> "Ask":
+        """A plain table; of what is too long only the length is said."""
+        for name, longest in (("text", LONGEST_INPUT), ("prefix", LONGEST_INPUT), ("file", 4 * LARGEST_FILE // 3 + 4)):
+            given = values.get(name)
+            if isinstance(given, str) and len(given) > longest:
+                raise WrongUse(f"{name} of {len(given):,} characters; at most {longest:,} are read")
+        return cls.read(values, where=where)
+
     def raw(self, takes: str) -> Any:
         """The input as a pipeline reads it."""
         if takes in ("text", "pair of texts"):
@@ -81,7 +91,7 @@ class Ask(Record):
 
 
 @dataclass
-class Run:
+class ViewedRun:
     """What is kept of a run, so that heads can be shown and changes compared."""
 
     ask: Ask
@@ -104,7 +114,7 @@ class Run:
         return written_tokens(self.answer)
 
 
-def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Values], None]) -> Run:
+def make_run(models: Models, ask: Ask, parent: ViewedRun | None, report: Callable[[Values], None]) -> ViewedRun:
     """Answer and look, under the changes that are asked for. `parent`: the run whose text is weighed under them.
     `report` hears of each step, and may raise to end it."""
     offer, pipeline = models.offer(ask.model), models.open(ask.model)
@@ -118,7 +128,8 @@ def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Val
     exact = pipeline.choice.how == "exact" or bool(ask.changes)
     with listening(searches):
         answer = _answer(pipeline, raw, options, edit if exact else None)
-    layers, note = _layers(answer, edit)
+    looks, note = _looks(answer, edit)
+    layers = with_roll_out(looks)
     if ask.changes and 1 + max((one.part for one in layers), default=0) > 1:
         hidden = any(change.kind == "hide" for change in ask.changes)
         note = "a hidden position is hidden in every sentence of the input" if hidden else note
@@ -134,15 +145,19 @@ def make_run(models: Models, ask: Ask, parent: Run | None, report: Callable[[Val
     }
     if parent is not None and parent.pipeline is pipeline:
         record["weighed"] = _weighed(parent, edit)
+    if isinstance(answer, Correction) and any(one.text not in answer.text for one in answer.parts):
+        note = "the looks are of what the model wrote; of that only the changes it is sure of are taken"
     record["run"]["notes"] = [*answer.warnings, *([note] if note else [])]
     if (image := _picture(answer)) is not None:
         arrays["picture"] = image
     if offer.takes == "sound":
-        arrays["sound"] = np.frombuffer(raw, dtype=np.uint8)  # the page plays it and draws its spectrogram
-    return Run(ask, edit, pipeline, answer, layers, kept, record, arrays)
+        arrays["sound"] = np.frombuffer(raw, dtype=np.uint8)  # to be played
+        record["sounds"] = [{"start": one.start, "seconds": one.step * len(one.frames_TF)} for one in looks.sounds]
+        arrays |= {f"mel{part}": spectrogram(one.frames_TF) for part, one in enumerate(looks.sounds)}
+    return ViewedRun(ask, edit, pipeline, answer, layers, kept, record, arrays)
 
 
-def _weighed(parent: Run, edit: Edit) -> Values | None:
+def _weighed(parent: ViewedRun, edit: Edit) -> Values | None:
     """How likely the parent's text is under other changes, piece by piece: what can be compared."""
     try:
         before = forced_under(parent.pipeline, parent.answer, parent.edit)
@@ -175,17 +190,17 @@ def _answer(pipeline: Pipeline[Any, Any], raw: Any, options: Values, edit: Edit 
     return changed
 
 
-def _layers(answer: Answer, edit: Edit) -> tuple[list[LayerLooks], str]:
+def _looks(answer: Answer, edit: Edit) -> tuple[Looks, str]:
     """Where the model looked; and why not, if it did not."""
     try:
         with watching(edit):
             assert answer.pipeline is not None
-            return with_roll_out(answer.pipeline.look(answer)), ""
+            return answer.pipeline.look(answer), ""
     except UserError as error:
-        return [], str(error)
+        return Looks(()), str(error)
 
 
-def look_inside(run: Run, site: str) -> list[dict[str, Floats]]:
+def look_inside(run: ViewedRun, site: str) -> list[dict[str, Floats]]:
     """All arrays of one layer [N, T or S, H], for every part of the input."""
     heard: ArraysHeard
     with watching(run.edit, inside=site) as heard:
@@ -212,6 +227,8 @@ def written_tokens(answer: Answer) -> list[list[int]]:
             return [sentence.hypothesis.tokens for sentence in answer.sentences]
         case Pronunciation() | Correction():
             return [tokens for part in answer.parts for tokens in written_tokens(part)]
+        case Transcript():
+            return [stretch.ids for stretch in answer.stretches]
         case Completion() | PictureAnswer():
             return [answer.ids]
     return []

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from saccade.view.recording import to_bytes, top_of
-from saccade.view.runs import Run
+from saccade.view.runs import ViewedRun
 
 Values = dict[str, Any]
 WHOLE = 6 * 2**20
@@ -15,7 +15,7 @@ MOST = 13 * 2**20
 """Bytes of all weights; as text they are a third longer."""
 
 
-def shared(runs: Sequence[Run]) -> tuple[bytes, str]:
+def shared(runs: Sequence[ViewedRun]) -> tuple[bytes, str]:
     """The record of several runs, each array under `runN/`; and in words what was left out."""
     arrays: dict[str, np.ndarray] = {}
     records: list[Values] = []

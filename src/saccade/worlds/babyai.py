@@ -20,8 +20,8 @@ ACTIONS = ("left", "right", "forward", "pickup", "drop", "toggle")
 FIELDS, TILE = 7, 8
 """Fields of what is seen, down and across, and pixels of one of them."""
 VIEW = (FIELDS * TILE, FIELDS * TILE, 3)
-WHOLE_TILE = 16
-"""Pixels of a field in a picture of the whole world."""
+WHOLE = 280
+"""Pixels of the longer side of a picture of the whole world, about."""
 KINDS, COLOURS, STATES = 11, 6, 3
 """Kinds of things, their colours, and the states of doors: a field is one byte, which says all three."""
 LEVEL = re.compile(r"(BabyAI|MiniGrid)-[A-Za-z0-9]+(-[A-Za-z0-9]+)*-v\d+")
@@ -89,7 +89,8 @@ class BabyAI:
         return [place for thing, place in things if thing is not self.env.carrying]
 
     def whole(self) -> np.ndarray:
-        pixels: np.ndarray = self.env.get_full_render(True, WHOLE_TILE)
+        tile = WHOLE // max(self.env.width, self.env.height)
+        pixels: np.ndarray = self.env.get_full_render(True, max(TILE, tile))
         return pixels
 
     def unpack(self, packed_N: np.ndarray) -> np.ndarray:

@@ -196,6 +196,21 @@ export function hidePinned() {
   toggleChange({ kind: "hide", memory: found.memory, place: found.place });
 }
 
+// The pieces of the word that a piece belongs to.
+export function wordPlaces({ axis, place }) {
+  const word = axis.pieces?.[place]?.word;
+  if (word === undefined) return [place];
+  return axis.pieces.flatMap((piece, i) => (piece.word === word ? [i] : []));
+}
+
+export function hideWord() {
+  const found = hideablePlace();
+  if (!found) return;
+  const more = wordPlaces(found).map((place) => ({ kind: "hide", memory: found.memory, place }));
+  set({ changes: [...state.changes, ...more.filter((one) => !isChanged(one))], undone: [] });
+  runChanged();
+}
+
 export function describeChange(change, run) {
   if (change.kind === "hide") {
     const look = run?.looks.find((one) => one.memory === change.memory);
@@ -259,7 +274,7 @@ export function pinAt(row, column, side, letter = state.showing) {
   const { look } = chosenOf(letter);
   const step = row !== null && row !== undefined ? run?.stepOfRow(look, row) : null;
   set({
-    pin: row === null && column === null ? null : { row, column, side },
+    pin: row === null && column === null ? null : { row, column, side, letter },
     ...(step !== null && step !== undefined ? { step } : {}),
     said: row === null && column === null ? "unpinned" : spokenPlace(run, letter, row, column),
     inside: null,

@@ -22,6 +22,7 @@ const TASKS = {
   questions: "answers about a picture",
   walking: "follows commands",
   routes: "walks through a maze",
+  speech: "writes down speech",
 };
 const NEEDS = "needs the model: saccade view";
 

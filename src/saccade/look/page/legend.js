@@ -4,7 +4,8 @@ import { html } from "./view.js";
 import { weightColour } from "./colour.js";
 import { spokenPlace } from "./doing.js";
 import { HALF, percent } from "./numbers.js";
-import { focus, onHover, set, state } from "./state.js";
+import { focus } from "./linked.js";
+import { onHover, set, state } from "./state.js";
 
 const largestOf = new WeakMap();
 

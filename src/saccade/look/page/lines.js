@@ -4,7 +4,8 @@ import { html } from "./view.js";
 import { pinAt } from "./doing.js";
 import { HALF, percent } from "./numbers.js";
 import { clipped, edgeLabel } from "./record.js";
-import { focus, onHover, setHover } from "./state.js";
+import { focus } from "./linked.js";
+import { onHover, setHover } from "./state.js";
 
 const LINE = 26;
 const TALLEST_LIST = 560;

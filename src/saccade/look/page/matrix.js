@@ -6,7 +6,8 @@ import { pinAt, spokenPlace } from "./doing.js";
 import { scaleTop } from "./legend.js";
 import { HALF } from "./numbers.js";
 import { axisLength, clipped, edgeLabel } from "./record.js";
-import { focus, onHover, setHover, state } from "./state.js";
+import { focus } from "./linked.js";
+import { onHover, setHover, state } from "./state.js";
 
 const LARGEST_CELL = 42;
 const TALLEST = 560;

@@ -21,7 +21,7 @@ function Output({ letter, run, busy }) {
   const text = run?.run.text ?? "";
   const first = runs.A?.run.text ?? "";
   const several = Object.keys(runs).length > 1;
-  const stale = Boolean(busy && run);
+  const stale = Boolean(busy && run && !busy.text); // until the first step of the new answer is there
   return html`<div class=${`output ${letter === "B" ? "isB" : ""} ${showing === letter ? "shown" : ""} ${stale ? "stale" : ""}`}>
     <div class="outhead">
       <button class="letter" aria-pressed=${showing === letter} disabled=${!run} title="Show this one"
@@ -31,7 +31,7 @@ function Output({ letter, run, busy }) {
       ${stale && html`<span class="faint">previous input</span>`}
       ${several && run && showing !== letter && html`<button class="quiet" onClick=${() => set({ beside: beside === letter ? "" : letter })} aria-pressed=${beside === letter}>${beside === letter ? "Not beside" : "Beside"}</button>`}
     </div>
-    <p class="text" dir="auto">${busy ? html`<bdi>${busy.text || "…"}</bdi><span class="caret" aria-hidden="true"></span>` : letter === "A" || !first ? html`<bdi>${text}</bdi>` : html`<${Differing} before=${first} after=${text} />`}</p>
+    <p class="text" dir="auto">${busy ? html`<bdi>${busy.text || text || "…"}</bdi><span class="caret" aria-hidden="true"></span>` : letter === "A" || !first ? html`<bdi>${text}</bdi>` : html`<${Differing} before=${first} after=${text} />`}</p>
     ${run && !busy && html`<p class="facts"><${Facts} letter=${letter} run=${run} /></p>`}
     ${run && letter === "B" && run.record.weighed && html`<${Weighed} weighed=${run.record.weighed} />`}
     ${run && run.run.others.length > 0 && html`<${Others} run=${run} />`}

@@ -3,7 +3,8 @@ import { Component } from "./vendor/preact.js";
 import { html } from "./view.js";
 import { pinAt } from "./doing.js";
 import { HALF } from "./numbers.js";
-import { focus, onHover, setHover, state } from "./state.js";
+import { focus } from "./linked.js";
+import { onHover, setHover, state } from "./state.js";
 import { scaleTop } from "./legend.js";
 
 const pictures = new Map();
@@ -74,7 +75,9 @@ export class Picture extends Component {
     for (let c = 0; c < weights.columns; c++) {
       const share = Math.sqrt(Math.min(1, HALF[weights.bits[row * weights.columns + c]] / top));
       context.fillStyle = `rgb(10 16 30 / ${(0.82 * (1 - share)).toFixed(3)})`;
-      context.fillRect((c % columns) * w, Math.floor(c / columns) * h, w + 0.5, h + 0.5);
+      const [left, above] = [Math.round((c % columns) * w), Math.round(Math.floor(c / columns) * h)];
+      const [right, below] = [Math.round(((c % columns) + 1) * w), Math.round((Math.floor(c / columns) + 1) * h)];
+      context.fillRect(left, above, right - left, below - above);
     }
   }
 

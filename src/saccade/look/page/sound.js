@@ -4,7 +4,8 @@ import { html } from "./view.js";
 import { cividis } from "./colour.js";
 import { pinAt } from "./doing.js";
 import { HALF } from "./numbers.js";
-import { focus, onHover, setHover, state } from "./state.js";
+import { focus } from "./linked.js";
+import { onHover, setHover, state } from "./state.js";
 
 const HEIGHT = 180;
 const LANE = 34;
@@ -19,7 +20,7 @@ export class Sound extends Component {
   }
 
   componentDidUpdate(before) {
-    if (before.run !== this.props.run) this.load();
+    if (before.run !== this.props.run || before.axis !== this.props.axis) this.load();
     else this.draw();
   }
 
@@ -29,13 +30,22 @@ export class Sound extends Component {
     if (this.url) URL.revokeObjectURL(this.url);
   }
 
-  // The sound that came with the run, or that was dropped.
+  // The sound that came with the run, and its spectrogram as the model heard it, or else as it is.
   async load() {
-    const bytes = this.props.run.array("sound")?.data ?? state.file?.bytes;
-    this.picture = null;
-    if (bytes) {
-      this.url ??= URL.createObjectURL(new Blob([bytes]));
+    const { run, axis } = this.props;
+    const bytes = run.array("sound")?.data ?? state.file?.bytes;
+    const mel = run.array(`mel${state.part}`);
+    const heard = run.record.sounds?.[state.part];
+    this.start = heard?.start ?? 0;
+    this.seconds = heard?.seconds ?? axis.count * axis.seconds;
+    this.picture = mel ? melPicture(mel) : null;
+    if (bytes && this.of !== bytes) {
+      if (this.url) URL.revokeObjectURL(this.url);
+      this.of = bytes;
+      this.url = URL.createObjectURL(new Blob([bytes]));
       this.audio.src = this.url;
+    }
+    if (bytes && !mel) {
       try {
         const context = new OfflineAudioContext(1, 1, 16000);
         const sound = await context.decodeAudioData(bytes.slice().buffer);
@@ -49,12 +59,12 @@ export class Sound extends Component {
   }
 
   get length() {
-    return this.seconds ?? this.props.axis.count * this.props.axis.seconds;
+    return this.seconds;
   }
 
   draw() {
     const { weights, axis, letter } = this.props;
-    if (!this.canvas || !this.box.clientWidth) return;
+    if (!this.canvas || !this.box.clientWidth || !this.seconds) return;
     const width = this.box.clientWidth;
     const scale = Math.min(2, devicePixelRatio || 1);
     this.canvas.width = width * scale;
@@ -75,12 +85,14 @@ export class Sound extends Component {
       for (let c = 0; c < weights.columns; c++) {
         const share = Math.sqrt(HALF[weights.bits[row * weights.columns + c]] / most);
         context.fillStyle = `rgb(5 10 25 / ${(0.78 * (1 - share)).toFixed(3)})`;
-        context.fillRect(c * step, 0, step + 0.5, HEIGHT);
+        const left = Math.round(c * step); // whole pixels, or veils would overlap
+        const wide = Math.round((c + 1) * step) - left;
+        context.fillRect(left, 0, wide, HEIGHT);
         context.fillStyle = style.getPropertyValue("--accent");
-        context.fillRect(c * step, HEIGHT + LANE - share * (LANE - 4), step + 0.5, share * (LANE - 4));
+        context.fillRect(left, HEIGHT + LANE - share * (LANE - 4), wide, share * (LANE - 4));
       }
     }
-    const now = this.audio?.currentTime ?? 0;
+    const now = (this.audio?.currentTime ?? 0) - this.start;
     if (now > 0) {
       context.fillStyle = "#fff";
       context.fillRect((now / this.length) * width - 1, 0, 2, HEIGHT);
@@ -89,7 +101,7 @@ export class Sound extends Component {
 
   follow() {
     this.draw();
-    if (!this.audio.paused && !this.audio.ended) requestAnimationFrame(() => this.follow());
+    if (this.audio && !this.audio.paused && !this.audio.ended) requestAnimationFrame(() => this.follow());
   }
 
   momentAt(event) {
@@ -102,10 +114,25 @@ export class Sound extends Component {
     return html`<div class="sound" ref=${(element) => { this.box = element; }}>
       <canvas role="img" aria-label=${`The sound, ${(axis.count * axis.seconds).toFixed(1)} seconds`} ref=${(element) => { this.canvas = element; }}
         onPointerMove=${(event) => setHover(null, this.momentAt(event), letter)} onPointerLeave=${() => setHover(null, null, letter)}
-        onClick=${(event) => { const at = this.momentAt(event); if (at !== null) { pinAt(null, at, "column", letter); this.audio.currentTime = at * axis.seconds; } }}></canvas>
+        onClick=${(event) => { const at = this.momentAt(event); if (at !== null) { pinAt(null, at, "column", letter); this.audio.currentTime = this.start + at * axis.seconds; } }}></canvas>
       <audio controls ref=${(element) => { this.audio = element; }} onPlay=${() => this.follow()} onTimeUpdate=${() => this.draw()}></audio>
     </div>`;
   }
+}
+
+// Log-mel energies as they came, low tones below.
+function melPicture(mel) {
+  const [frames, bands] = mel.shape;
+  const canvas = new OffscreenCanvas(Math.max(1, frames), Math.max(1, bands));
+  const image = new ImageData(Math.max(1, frames), Math.max(1, bands));
+  for (let t = 0; t < frames; t++) {
+    for (let band = 0; band < bands; band++) {
+      const [r, g, b] = cividis(mel.data[t * bands + band] / 255);
+      image.data.set([r, g, b, 255], 4 * ((bands - 1 - band) * frames + t));
+    }
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
 }
 
 // Magnitudes of short windows on a canvas, low tones below; in decibels, 70 of them.

@@ -80,12 +80,6 @@ export function onHover(listener) {
   return () => hoverers.delete(listener);
 }
 
-// What is looked at now: what the pointer is over, else what was pinned.
-export function focus(letter) {
-  if (hover.row !== null || hover.column !== null) return hover;
-  return state.pin ?? { row: null, column: null };
-}
-
 export function slot(letter) {
   return letter === "M" ? "M" : "A";
 }

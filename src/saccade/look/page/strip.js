@@ -5,7 +5,8 @@ import { weightColour } from "./colour.js";
 import { pinAt } from "./doing.js";
 import { HALF } from "./numbers.js";
 import { clipped, labelOf, shownText } from "./record.js";
-import { focus, onHover, setHover, state } from "./state.js";
+import { focus } from "./linked.js";
+import { onHover, setHover, state } from "./state.js";
 import { scaleTop } from "./legend.js";
 
 const AT_ONCE = 4000;

@@ -6,8 +6,9 @@ import { Picture } from "./picture.js";
 import { Sound } from "./sound.js";
 import { Strip } from "./strip.js";
 import { TableView } from "./tableview.js";
-import { hidePinned, hideablePlace, isChanged, pinAt, planeName } from "./doing.js";
+import { hidePinned, hideWord, hideablePlace, isChanged, pinAt, planeName, wordPlaces } from "./doing.js";
 import { Legend, Readout } from "./legend.js";
+import { linkedByText } from "./linked.js";
 import { axisLength, groupName, labelOf } from "./record.js";
 import { wantPlane } from "./server.js";
 import { chosenOf, set, state } from "./state.js";
@@ -26,13 +27,17 @@ export function ViewCard({ run, letter }) {
   const small = weights && columns.kind !== "grid" && columns.kind !== "time" && !(state.beside && state.runs[state.beside]) && Math.max(weights.rows, weights.columns) <= MOST_BESIDE;
   const view = state.view === "both" && !small ? "matrix" : VIEWS[state.view] ? state.view : "matrix";
   const shared = { run, letter, look, plane, weights, theme: state.theme, full: state.full, pin: state.pin, stretched: state.stretched };
+  const mate = state.beside && letter === state.beside ? state.runs[state.showing] : null;
+  const byText = mate && chosenOf(state.showing).look >= 0 && linkedByText(columns, mate.columns(chosenOf(state.showing).look));
   const self = one.rows === one.columns;
   const full = state.full === letter;
-  return html`<section class=${`card ${letter === "B" ? "isB" : ""} ${full ? "full" : ""}`} aria-label=${`Looks of ${letter}`}>
+  const stale = state.busy?.letter === letter || state.busy?.letter === "A";
+  return html`<section class=${`card ${letter === "B" ? "isB" : ""} ${full ? "full" : ""} ${stale ? "stale" : ""}`} aria-label=${`Looks of ${letter}`}>
     <div class="cardhead">
       <span class="letter small" aria-hidden="true">${letter}</span>
       <h2>${groupName(one)} <span class="faint">${planeName(one, plane)}</span></h2>
       ${letter === "B" && html`<span class="stamp">CHANGED</span>`}
+      ${stale && html`<span class="faint">previous input</span>`}
       <div class="tabs" role="group" aria-label="View">
         ${Object.entries(VIEWS).map(([key, name]) => html`<button aria-pressed=${view === key} disabled=${key === "both" && !small} onClick=${() => set({ view: key })}>${name}</button>`)}
         <button aria-pressed=${full} aria-label=${full ? "Leave full screen" : "Full screen"} title=${full ? "Leave full screen (Esc)" : "Full screen"} onClick=${() => set({ full: full ? "" : letter })}>⤢</button>
@@ -46,6 +51,7 @@ export function ViewCard({ run, letter }) {
           : html`<${Strip} ...${shared} axis=${columns} side="column" name=${self ? "is looked at" : one.kind === "decoder" ? "its past" : "input"} />`}
       ${rows.kind !== "grid" && rows.kind !== "time" && html`<${Strip} ...${shared} axis=${rows} side="row" name=${self ? "looks" : "output"} />`}
     </div>
+    ${byText && html`<p class="faint small">The two models cut the text differently: pieces are linked by where they stand in it.</p>`}
     <${Pinned} run=${run} letter=${letter} look=${look} />
     ${!weights
       ? html`<p class="faint waitplane">${state.live ? "…" : "This head is not in the file: only its small picture is. It needs the model: saccade view"}</p>`
@@ -76,6 +82,7 @@ function Pinned({ run, letter, look }) {
   return html`<div class="pinned" role="group" aria-label="The pinned word">
     <span>Pinned: <b><bdi>${labelOf(axis, place)}</bdi></b></span>
     ${found && html`<button disabled=${!live} title=${live ? "H" : "needs the model: saccade view"} onClick=${hidePinned}>${hidden ? "Show it again" : "Hide it from the model"}</button>`}
+    ${found && !hidden && wordPlaces(found).length > 1 && html`<button disabled=${!live} onClick=${hideWord}>Hide the whole word</button>`}
     ${side === "row" && run.stepOfRow(look, place) !== null && html`<button onClick=${() => set({ panel: "step" })}>What else could stand here</button>`}
     ${side === "row" && html`<button onClick=${() => set({ panel: "inspect" })}>Its numbers</button>`}
     <button class="quiet" onClick=${() => pinAt(null, null)}>Unpin</button>
