@@ -101,9 +101,11 @@ class Transcript(Answer):
     """The text of a recording; its score is the confidence of its least certain word."""
 
     words: list[HeardWord] = field(repr=False)
+    """Each with its time and its confidence."""
     seconds: float = field(repr=False)
     """Of the whole recording."""
     stretches: list[HeardStretch] = field(repr=False)
+    """The parts between pauses, each heard by itself."""
 
     @property
     def warnings(self) -> list[str]:
