@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import saccade
+from saccade.data.variants import is_shouted
 from saccade.decode.hypothesis import Hypothesis
 from saccade.decode.repetition import repeats, without_loops, worst_loop
 from saccade.errors import UserError
@@ -128,6 +129,24 @@ def test_sentences_are_drawn_by_numbers_of_their_own(translator: Translator) -> 
     texts = {twice.text[slice(*one.target)] for one in twice.sentences}
     assert len(texts) > 1
     assert twice.text == translator(twice.source, temperature=1.5).text
+
+
+def test_capitals_are_translated_as_what_they_say(translator: Translator) -> None:
+    calm = translator("Good night. Where is he?")
+    loud = translator("GOOD NIGHT. WHERE IS HE?")
+    assert loud.text == calm.text.upper()
+    assert [one.target for one in loud.sentences] == [one.target for one in calm.sentences]
+    assert loud.score == calm.score
+    assert loud.pipeline.forced(loud).total_I[0] == pytest.approx(calm.pipeline.forced(calm).total_I[0])
+    quiet, asked = (calm.text[slice(*one.target)] for one in calm.sentences)
+    assert translator("Good night. WHERE IS HE?").text == f"{quiet} {asked.upper()}"
+
+
+@pytest.mark.parametrize(
+    "text", ["NASA", "EU, UK", "I", "A B C D", "Hello WORLD", "www.EXAMPLE.org", "", "... 12 34", "日本 語"]
+)
+def test_abbreviations_and_plain_texts_are_not_taken_for_shouting(text: str) -> None:
+    assert not is_shouted(text)
 
 
 def test_a_prefix_begins_the_whole_text(translator: Translator) -> None:

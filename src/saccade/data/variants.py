@@ -78,6 +78,18 @@ def title(text: str) -> str:
     return _outside_addresses(text, lambda part: _WORD_START.sub(lambda found: found[1] + found[2].upper(), part))
 
 
+def is_shouted(text: str) -> bool:
+    """Whether it is all in capitals, and more than an abbreviation or two: one word has four letters."""
+    words = [word for word in ADDRESS.sub(" ", text).split() if any(map(str.isalpha, word))]
+    letters = [sum(map(str.isalpha, word)) for word in words]
+    return len(words) > 1 and max(letters) > SHORTEST_SLIP - 1 and all(word.isupper() for word in words)
+
+
+def spoken(text: str) -> str:
+    """What is shouted, as a sentence: small letters but for the first."""
+    return _WORD_START.sub(lambda found: found[1] + found[2].upper(), lower(text), count=1)
+
+
 def _outside_addresses(text: str, change: Callable[[str], str]) -> str:
     parts, end = [], 0
     for address in ADDRESS.finditer(text):

@@ -13,6 +13,7 @@ from pydantic import Field
 from saccade.axes import Axis, Pieces
 from saccade.config import Record
 from saccade.data.ragged import in_order
+from saccade.data.variants import is_shouted, spoken, upper
 from saccade.decode.hypothesis import Hypothesis, length_penalty
 from saccade.decode.parallel import side_by_side
 from saccade.decode.repetition import repeats, without_loops
@@ -65,6 +66,8 @@ class TranslatorSettings(TaskSettings):
     """The cross-attention layer that is drawn by default."""
     split_sentences: bool = True
     """Texts are cut into sentences, which are translated one by one."""
+    lower_capitals: bool = False
+    """Sentences all in capitals are read in small letters, and their translations written in capitals."""
     alignment: TaughtHead | None = None
     """The head that was taught to align."""
 
@@ -83,6 +86,8 @@ class TranslatedSentence:
     """The tokens that were read."""
     part: bool = False
     """It is a part of a sentence that was too long."""
+    capitals: bool = False
+    """It stands there in capitals, which the model did not see."""
 
     @property
     def confidence(self) -> float:
@@ -156,6 +161,7 @@ class _Part:
     span: Span
     ids: list[int]
     part: bool = False
+    capitals: bool = False
 
 
 class Translator(Pipeline[TextItem, Translation]):
@@ -184,15 +190,18 @@ class Translator(Pipeline[TextItem, Translation]):
         *,
         layer: int = 1,
         split: bool = True,
+        lower_capitals: bool = False,
         alignment: TaughtHead | None = None,
     ) -> None:
         """`layer`: the cross-attention layer that is drawn by default. `split`: texts are cut into sentences; False:
-        each is read as a whole. `alignment`: the head that was taught to align."""
+        each is read as a whole. `lower_capitals`: the model reads small letters where a sentence is all in capitals.
+        `alignment`: the head that was taught to align."""
         self.model = model
         self.vocabulary = vocabulary
         self.config = config
         self.layer = layer
         self.split = split
+        self.lower_capitals = lower_capitals
         self.alignment = alignment
 
     @classmethod
@@ -205,7 +214,16 @@ class Translator(Pipeline[TextItem, Translation]):
             raise UserError(f"{folder.where}: layer is {settings.layer}, not one of the decoder's 1 to {looks}")
         # Folders of format 1 answer as they did when they were written: lines were read as a whole then.
         split = settings.split_sentences and folder.config.format > 1 and not whole
-        return cls(model, vocabulary, settings.search, layer=settings.layer, split=split, alignment=settings.alignment)
+        capitals = settings.lower_capitals and not whole
+        return cls(
+            model,
+            vocabulary,
+            settings.search,
+            layer=settings.layer,
+            split=split,
+            lower_capitals=capitals,
+            alignment=settings.alignment,
+        )
 
     @cached_property
     def source(self) -> TextSource:
@@ -241,10 +259,19 @@ class Translator(Pipeline[TextItem, Translation]):
             split_sentences(text) if self.split and not one.prefix else [(0, len(text))]
             for text, one in zip(texts, asked, strict=True)
         ]
-        ids = iter(self.vocabulary.read([text[a:b] for text, some in zip(texts, spans, strict=True) for a, b in some]))
+        capitals = [
+            [self._lowers(text, text[a:b]) and not one.prefix for a, b in some]
+            for text, some, one in zip(texts, spans, asked, strict=True)
+        ]
+        ids = iter(
+            self._read(
+                [text[a:b] for text, some in zip(texts, spans, strict=True) for a, b in some],
+                [one for some in capitals for one in some],
+            )
+        )
         found: list[list[_Part] | UserError] = []
-        for text, some, one in zip(texts, spans, asked, strict=True):
-            parts = [_Part(span, next(ids)) for span in some]
+        for text, some, lowered, one in zip(texts, spans, capitals, asked, strict=True):
+            parts = [_Part(span, next(ids), capitals=low) for span, low in zip(some, lowered, strict=True)]
             longest = max((len(part.ids) for part in parts), default=0)
             if longest > self.longest_source:
                 where = " in one sentence" if self.split else ""
@@ -255,6 +282,14 @@ class Translator(Pipeline[TextItem, Translation]):
                 found.append(parts)
         return found
 
+    def _lowers(self, text: str, sentence: str) -> bool:
+        """Whether a sentence is read in small letters: it is in capitals, or all of its text is."""
+        return self.lower_capitals and (is_shouted(sentence) or is_shouted(text))
+
+    def _read(self, sentences: Sequence[str], capitals: Sequence[bool]) -> list[list[int]]:
+        read = [spoken(one) if lowered else one for one, lowered in zip(sentences, capitals, strict=True)]
+        return self.vocabulary.read(read)
+
     def _shorten(self, text: str, part: _Part) -> Iterator[_Part]:
         """A sentence in parts that are short enough."""
         start, stop = part.span
@@ -264,7 +299,8 @@ class Translator(Pipeline[TextItem, Translation]):
         middle = start + halve(text[start:stop])
         left = text[start:middle].rstrip()
         for first, last in ((start, start + len(left)), (middle, stop)):
-            yield from self._shorten(text, _Part((first, last), self.vocabulary.read([text[first:last]])[0], part=True))
+            (ids,) = self._read([text[first:last]], [part.capitals])
+            yield from self._shorten(text, _Part((first, last), ids, part=True, capitals=part.capitals))
 
     def _search(self, rows: Sequence[tuple[_Part, "_Asked", int]], report: Report) -> list[list[Hypothesis]]:
         """What was written for every part, best first."""
@@ -300,8 +336,10 @@ class Translator(Pipeline[TextItem, Translation]):
         for part, hypothesis in zip(parts, written, strict=True):
             whole += text[end : part.span[0]]
             start, end = len(whole), part.span[1]
-            whole += self.vocabulary.decode(hypothesis.tokens)
-            sentences.append(TranslatedSentence(part.span, (start, len(whole)), hypothesis, part.ids, part.part))
+            written_here = self.vocabulary.decode(hypothesis.tokens)
+            whole += upper(written_here) if part.capitals else written_here
+            span = (start, len(whole))
+            sentences.append(TranslatedSentence(part.span, span, hypothesis, part.ids, part.part, part.capitals))
         score = sum(hypothesis.score for hypothesis in written)
         return Translation(text, whole + text[end:], score, sentences, pipeline=self)
 
@@ -321,7 +359,7 @@ class Translator(Pipeline[TextItem, Translation]):
         if inputs is None:
             return Forced.join([self._forced(one.hypothesis, [one.source_ids]) for one in answer.sentences])
         only_part(len(answer.sentences), "sentence")
-        ids = self.vocabulary.read(list(inputs))
+        ids = self._read(inputs, [answer.sentences[0].capitals] * len(inputs))
         return in_batches(len(ids), lambda part: self._forced(answer.sentences[0].hypothesis, ids[part]))
 
     def _forced(self, hypothesis: Hypothesis, sources: Sequence[list[int]]) -> Forced:

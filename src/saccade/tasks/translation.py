@@ -94,6 +94,8 @@ class TranslationRecipe(SequenceRecipe):
     """Ignore case in validation and evaluation scores."""
     split_sentences: bool = True
     """Translate texts sentence by sentence. False: a line is read as a whole, whatever it holds."""
+    lower_capitals: bool = False
+    """Read sentences that are all in capitals in small letters, and write their translations in capitals."""
 
     @model_validator(mode="after")
     def _dropout_has_merges(self) -> "TranslationRecipe":
@@ -176,7 +178,11 @@ class TranslationTask:
             figure=lambda pipeline: _figure(pipeline, held, lowercase=lowercase),
             files=data.files,
             split=recipe.split_sentences,
-            settings={"lowercase": lowercase, "split_sentences": recipe.split_sentences},
+            settings={
+                "lowercase": lowercase,
+                "split_sentences": recipe.split_sentences,
+                "lower_capitals": recipe.lower_capitals,
+            },
             test=(lambda pipeline, _, report: _scores(pipeline, *tested, Request(), report, lowercase))
             if tested
             else None,
