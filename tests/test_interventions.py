@@ -55,9 +55,11 @@ def test_every_bundled_model_is_weighed_without_each_head_and_each_word(name: st
 def test_the_score_of_an_answer_is_the_sum_of_its_pieces() -> None:
     translator = saccade.load("en-es", "exact")
     answer = translator(SENTENCE)
-    assert translator.forced(answer).total_I[0] == pytest.approx(answer.logprob, abs=1e-4)
+    # The search sums the kernels' exponentials, which are off by up to 3e-5 a piece.
+    near = 1e-4 * len(answer.looks.target)
+    assert translator.forced(answer).total_I[0] == pytest.approx(answer.logprob, abs=near)
     given = translator.given(SENTENCE, answer.text)
-    assert given.logprob == pytest.approx(answer.logprob, abs=1e-4)
+    assert given.logprob == pytest.approx(answer.logprob, abs=near)
     assert given.looks.target == answer.looks.target
     worse = translator.given(SENTENCE, "este perro es muy grande")
     assert worse.logprob < answer.logprob - 3
@@ -72,9 +74,12 @@ def test_without_the_word_it_is_not_translated_and_without_the_layer_neither() -
     assert "gato" not in word.after.text
     cat = word.pieces.index(" gato")
     assert np.argmin(word.after_P - word.before_P) == cat
-    every = [layer.label for layer in attention_layers(translator, before) if layer.kind == "cross"]
+    cross = [layer for layer in attention_layers(translator, before) if layer.kind == "cross"]
+    every = [layer.label for layer in cross]
     blind = edit_of(translator, before, layers=every)
-    one_by_one = edit_of(translator, before, heads=[f"{layer}.{n}" for layer in every for n in range(1, 5)])
+    one_by_one = edit_of(
+        translator, before, heads=[f"{one.label}.{n}" for one in cross for n in range(1, one.heads + 1)]
+    )
     assert intervene(translator, SENTENCE, blind).change < -5
     np.testing.assert_array_equal(
         forced_under(translator, before, blind).logprobs_IP, forced_under(translator, before, one_by_one).logprobs_IP
@@ -127,7 +132,7 @@ def test_a_hidden_position_is_the_pytorch_model_with_that_key_masked() -> None:
     ("options", "said"),
     [
         ({"heads": ["9.1"]}, "there are [0-9] layers of cross attention"),
-        ({"heads": ["1.9"]}, "has 4 heads"),
+        ({"heads": ["1.9"]}, "has 5 heads"),
         ({"heads": ["croos:1.1"]}, "did you mean"),
         ({"heads": ["x"]}, "a head is a layer and a number"),
         ({"layers": ["x"]}, "a layer is a number"),
