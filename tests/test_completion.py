@@ -74,7 +74,7 @@ def test_bash_completes_commands_options_models_and_recipes(tmp_path: Path) -> N
         "saccade train classification mi",
     )
     assert sorted(commands) == sorted(COMMANDS)
-    assert sorted(few) == ["train", "transfer", "translate"]
+    assert sorted(few) == ["train", "transcribe", "transfer", "translate"]
     assert sorted(options) == ["--beam", "--best"]
     assert formats == ["text", "json", "conllu"]
     assert models == [path.name for path in bundled_models() if path.name.startswith("en")]

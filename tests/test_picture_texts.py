@@ -287,7 +287,8 @@ def test_a_blind_model_sees_nothing(room: Path, tmp_path: Path) -> None:
     assert ask("train", "questions", room / "questions.tsv", "--out", tmp_path / "blind", *sets(changes)).code == 0
     model: Any = saccade.load(tmp_path / "blind", "exact")
     first, second = model([(str(room / "0.png"), "what shape is it?"), (str(room / "1.png"), "what shape is it?")])
-    assert (first.text, first.score) == (second.text, second.score)
+    assert first.text == second.text
+    assert first.score == pytest.approx(second.score, rel=1e-5)  # rows of one product may be summed in another order
 
 
 def test_recipes_of_pictures_and_texts_are_variants_by_one_line() -> None:

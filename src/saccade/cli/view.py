@@ -45,6 +45,8 @@ def view(
         Open the page in the browser. Default: on a terminal with a screen.
     format:
         json: the address as a JSON object.
+    quiet:
+        Print no notes.
     """
     if not 0 <= port <= 65535:
         raise WrongUse(f"--port must be between 0 and 65535, not {port}")

@@ -226,7 +226,7 @@ class Transcriber(Pipeline[SoundItem, Transcript]):
                 part.append(number)
             texts = self._hear([frames[n] for n in part], [configs[n] for n in part])
             for number, heard in zip(part, texts, strict=True):
-                found[number] = heard[: asked[number].best]
+                found[number] = _distinct(heard)[: asked[number].best]
             done += len(part)
             report(done, len(order))
         return found
@@ -369,6 +369,14 @@ def _chances(logits_TV: Floats, ids: list[int], never: Sequence[int]) -> list[fl
     logits_TV[:, [one for one in never if one < logits_TV.shape[1]]] = -np.inf
     chances_TV = softmax(logits_TV)
     return [float(chances_TV[place, token]) for place, token in enumerate(ids)]
+
+
+def _distinct(heard: Sequence[HeardStretch]) -> list[HeardStretch]:
+    """The best of each text: pieces can be put together, and spaces doubled, in several ways."""
+    found: dict[str, HeardStretch] = {}
+    for one in heard:
+        found.setdefault(one.text, one)
+    return list(found.values())
 
 
 def _looked_at(weights_TS: Floats) -> tuple[np.ndarray, np.ndarray]:
