@@ -82,7 +82,9 @@ def test_type_and_see_what_python_says(live: Watched) -> None:
     page.get_by_role("button", name="Table").click()
     layer = int(re.findall(r"layer (\d)", page.locator(".card h2").inner_text())[0])
     shown = [float(cell) for cell in page.locator(".tablebox td").all_inner_texts() if cell]
-    assert shown == pytest.approx((100 * weights[layer - 1].mean(axis=0)).ravel().tolist(), abs=0.06)
+    assert shown == pytest.approx(
+        (100 * weights[layer - 1].mean(axis=0)).ravel().tolist(), abs=0.1
+    )  # float16, one decimal
 
 
 def test_hover_tells_where_a_word_looked_and_leaving_restores_the_pin(live: Watched) -> None:
@@ -135,13 +137,14 @@ def test_a_word_of_several_pieces_is_hidden_whole(live: Watched) -> None:
 
 def test_switch_off_a_head_and_all_of_a_layer(live: Watched) -> None:
     page = live.page
-    page.locator(".head").nth(6).click()
+    heads = saccade.load("en-es", "exact")(SENTENCE).looks.cross.shape[1]
+    page.locator(".head").nth(heads + 2).click()  # a layer has one picture more, of the mean
     page.get_by_role("button", name="Switch off head").click()
     page.locator(".output.isB .facts").wait_for()
     assert page.locator(".chip").inner_text().startswith("output → input head 2.2 off")
     assert page.locator(".head.off").count() == 1
     page.get_by_role("button", name="Layer off").click()
-    until(page, "document.querySelectorAll('.head.off').length === 5")
+    until(page, f"document.querySelectorAll('.head.off').length === {heads + 1}")
 
 
 def test_a_candidate_of_the_beam_is_gone_on_from(live: Watched) -> None:
@@ -149,8 +152,10 @@ def test_a_candidate_of_the_beam_is_gone_on_from(live: Watched) -> None:
     page.get_by_role("button", name="Next step").click()
     until(page, "document.querySelector('.readout').textContent.startsWith('gato')")
     page.get_by_role("button", name="Previous step").click()
-    page.locator(".bars button").nth(1).click()
-    assert page.locator(".output:has(.letter:text-is('C')) ins").first.inner_text().strip() == "esta"
+    second = page.locator(".bars button").nth(1)
+    piece = second.inner_text().split()[0]
+    second.click()
+    assert page.locator(".output:has(.letter:text-is('C')) ins").first.inner_text().strip() == piece != "este"
     assert page.locator(".beam li.chosen").count() >= 1
 
 
@@ -166,7 +171,7 @@ def test_two_models_side_by_side(live: Watched) -> None:
 
 def test_models_that_cut_a_text_differently_are_linked_by_where_pieces_stand(live: Watched) -> None:
     page = live.page
-    send(page, "the girl reads the unbelievable book")
+    send(page, "the girl reads the directive book")
     page.get_by_label("Compare with").select_option("en-es-rnn")
     page.locator(".card").nth(1).wait_for()
     texts = [page.locator(".card").nth(side).locator(".strip").first.locator(".piece") for side in (0, 1)]
@@ -196,8 +201,10 @@ def test_which_head_matters_and_its_numbers(live: Watched) -> None:
     page = live.page
     page.get_by_role("button", name="Which head?").click()
     page.get_by_role("button", name="Switch off each head once").click()
-    page.locator(".count:text-is('36 of 36')").wait_for()
-    assert page.locator(".effects tbody tr").count() == 36
+    layers = saccade.load("en-es", "exact")(SENTENCE).looks.layers
+    heads = sum(layer.weights_NTS.shape[0] for layer in layers)
+    page.locator(f".count:text-is('{heads} of {heads}')").wait_for()
+    assert page.locator(".effects tbody tr").count() == heads
     values = [float(text.replace("−", "-")) for text in page.locator(".effects td").all_inner_texts()]
     assert values == sorted(values)
     page.locator(".effects button").first.click()
@@ -214,7 +221,7 @@ def test_which_head_matters_and_its_numbers(live: Watched) -> None:
         assert sum(found[:-1]) == pytest.approx(found[-1], abs=0.01), "the terms add up to the sum"
     page.get_by_role("button", name="Model", exact=True).click()
     page.locator(".partbox.attention").first.wait_for()
-    assert page.locator(".partbox.attention").count() == 9
+    assert page.locator(".partbox.attention").count() == len(layers)
     page.locator(".partbox.attention button").first.click()
     assert "softmax(q kᵀ" in page.locator(".formula").inner_text()
 

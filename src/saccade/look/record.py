@@ -50,7 +50,7 @@ class Looks:
     >>> looks.target
     [' este', ' gato', ' es', ' muy', ' grande', '(end)']
     >>> looks.cross.shape  # layers, heads, tokens written, tokens read
-    (3, 4, 6, 6)
+    (2, 5, 6, 6)
     """
 
     layers: tuple[LayerLooks, ...]
