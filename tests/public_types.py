@@ -9,6 +9,7 @@ from saccade.pipelines.filler import Filler
 from saccade.pipelines.pronouncer import Pronouncer
 from saccade.pipelines.tagger import Tagger
 from saccade.pipelines.translator import Translation, Translator
+from saccade.pipelines.walker import Walker
 
 assert_type(saccade.load("en-es"), Translator)
 assert_type(saccade.load("en-es-rnn", "exact"), Translator)
@@ -17,6 +18,7 @@ assert_type(saccade.load("speller"), Corrector)
 assert_type(saccade.load("pronouncer"), Pronouncer)
 assert_type(saccade.load("bert-mini"), Filler)
 assert_type(saccade.load("tagger"), Tagger)
+assert_type(saccade.load("walker"), Walker)
 assert_type(saccade.load("runs/my-model"), Any)
 assert_type(saccade.load("en-es")("one", beam=1), Translation)
 assert_type(saccade.load("stories")(["one", "two"]), list[Completion])

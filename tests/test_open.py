@@ -183,6 +183,7 @@ def verbs(folder: Path) -> list[list[str]]:
         ["prompt", "--examples", str(folder / "pairs.tsv"), "--input", "fox"],
         ["fill", "the cat sat on the [MASK]", "--look=-"],
         ["tag", "the cat sat", "--look=-"],
+        ["walk", "turn left twice and jump", "--look=-"],
         ["classify", "one cat", "--model", str(KEPT / "classification"), "--look=-"],
         ["run", "en-es", "one"],
         ["look", "en-es", "one", "-o", picture],

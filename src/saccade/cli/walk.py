@@ -60,10 +60,10 @@ def walk(*commands: str, model: ModelName = TASKS["walking"].model, options: Wal
 
     For example:
 
-        saccade train walker --out my-walker
-        saccade walk "turn left twice and jump" --model my-walker
-        saccade walk "jump around right" --model my-walker --look words.png
-        saccade walk --model my-walker --format json < commands.txt
+        saccade walk "turn left twice and jump"
+        saccade walk "jump around right" --look words.png
+        saccade walk --format json < commands.txt
+        saccade walk "forward" --model my-walker
         saccade walk --model runs/sail --map map-l.xml --start 24,21,0 "turn left. walk to the lamp" --draw path.png
 
     Parameters
@@ -71,12 +71,8 @@ def walk(*commands: str, model: ModelName = TASKS["walking"].model, options: Wal
     commands:
         Commands, such as "walk left and jump twice", or directions.
     model:
-        Folder of a model trained for walking or for routes.
+        Name or folder of a model trained for walking or for routes.
     """
-    if not model:
-        raise WrongUse(
-            "no walker is bundled: train one (saccade train walker --out my-walker), then walk with --model my-walker"
-        )
     row = row_of(model)
     if row.name == "routes" and (options.map is None or not options.start):
         raise WrongUse(f"{model} walks through mazes: add --map FILE --start X,Y,HEADING")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from saccade.pipelines.pronouncer import Pronouncer
     from saccade.pipelines.tagger import Tagger
     from saccade.pipelines.translator import Translator
+    from saccade.pipelines.walker import Walker
 
 ZOO = Path(__file__).parent.parent / "zoo"
 
@@ -56,6 +57,8 @@ def load(model: Literal["prompts", "shakespeare", "stories"], how: How | None = 
 def load(model: Literal["speller"], how: How | None = None) -> "Corrector": ...
 @overload
 def load(model: Literal["pronouncer"], how: How | None = None) -> "Pronouncer": ...
+@overload
+def load(model: Literal["walker"], how: How | None = None) -> "Walker": ...
 @overload
 def load(model: Literal["bert-mini"], how: How | None = None) -> "Filler": ...
 @overload
