@@ -152,6 +152,7 @@ def test_a_candidate_of_the_beam_is_gone_on_from(live: Watched) -> None:
     page.get_by_role("button", name="Next step").click()
     until(page, "document.querySelector('.readout').textContent.startsWith('gato')")
     page.get_by_role("button", name="Previous step").click()
+    until(page, "document.querySelector('.readout').textContent.startsWith('este')")
     second = page.locator(".bars button").nth(1)
     piece = second.inner_text().split()[0]
     second.click()
