@@ -81,6 +81,7 @@ def test_type_and_see_what_python_says(live: Watched) -> None:
     weights = answer.looks.cross
     page.get_by_role("button", name="Table").click()
     layer = int(re.findall(r"layer (\d)", page.locator(".card h2").inner_text())[0])
+    page.locator(".tablebox td").first.wait_for()
     shown = [float(cell) for cell in page.locator(".tablebox td").all_inner_texts() if cell]
     assert shown == pytest.approx(
         (100 * weights[layer - 1].mean(axis=0)).ravel().tolist(), abs=0.1
