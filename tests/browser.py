@@ -44,7 +44,8 @@ def browser() -> Iterator[Any]:
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install '.[test]'")
     path = chromium()
     with api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        # What a click changes is drawn with the next frame, which a busy machine may have late.
+        opened = playwright.chromium.launch(executable_path=path, args=FLAGS, slow_mo=40)
         yield opened
         opened.close()
 

@@ -368,7 +368,7 @@ def test_a_server_that_is_gone_is_said_and_what_is_here_stays(chrome: Any) -> No
     assert "saccade view" in page.locator(".alarm").inner_text()
     assert output(page, "A") == "buenas noches"
     page.locator(".head").nth(1).click()
-    assert "head 2" in page.locator(".card h2").inner_text()
+    until(page, "document.querySelector('.card h2').textContent.includes('head 2')")
     page.context.close()
 
 
