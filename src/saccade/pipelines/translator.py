@@ -260,7 +260,7 @@ class Translator(Pipeline[TextItem, Translation]):
             for text, one in zip(texts, asked, strict=True)
         ]
         capitals = [
-            [self._lowers(text, text[a:b]) and not one.prefix for a, b in some]
+            [False] * len(some) if one.prefix else self._capitals(text, some)
             for text, some, one in zip(texts, spans, asked, strict=True)
         ]
         ids = iter(
@@ -282,9 +282,13 @@ class Translator(Pipeline[TextItem, Translation]):
                 found.append(parts)
         return found
 
-    def _lowers(self, text: str, sentence: str) -> bool:
-        """Whether a sentence is read in small letters: it is in capitals, or all of its text is."""
-        return self.lower_capitals and (is_shouted(sentence) or is_shouted(text))
+    def _capitals(self, text: str, spans: Sequence[Span]) -> list[bool]:
+        """Which sentences are read in small letters: those in capitals, or all if the whole text is."""
+        if not self.lower_capitals:
+            return [False] * len(spans)
+        # Once for all: a line can hold ten thousand sentences.
+        whole = is_shouted(text)
+        return [whole or is_shouted(text[a:b]) for a, b in spans]
 
     def _read(self, sentences: Sequence[str], capitals: Sequence[bool]) -> list[list[int]]:
         read = [spoken(one) if lowered else one for one, lowered in zip(sentences, capitals, strict=True)]
